@@ -181,7 +181,7 @@ Result<NewTask> DeliveryTasks::again(const Task& task, TimePoint now) const {
 NewTask DeliveryTasks::webhook(const Subject& subject, WebhookEvent event, std::size_t room,
                                TimePoint now) const {
   event.url = subject.callback->url;
-  const std::size_t most = std::min(room, limits::max_payload);
+  const std::size_t most = std::min(room, limits::usual_task_size);
   std::string payload;
   if (event.result.size() + beside_result <= most) payload = payload_of(event);
   // Written as JSON it may be larger than it was.

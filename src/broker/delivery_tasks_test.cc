@@ -155,7 +155,7 @@ TEST(DeliveryTasks, a_settlement_that_is_repeated_calls_back_once) {
 
 TEST(DeliveryTasks, a_result_that_finds_no_room_is_left_out_and_kept_in_the_task) {
   BrokerDriver d;
-  const std::string result(limits::max_result, 'x');
+  const std::string result(limits::usual_task_size, 'x');
   const Put put = d.put(with_callback());
   d.settle(d.take_one("q"), Done{result});
   EXPECT_THAT(d.webhooks(), ElementsAre("webhook|completed|http://x|left out||r"));
@@ -165,7 +165,7 @@ TEST(DeliveryTasks, a_result_that_finds_no_room_is_left_out_and_kept_in_the_task
 TEST(DeliveryTasks, follow_ups_of_the_worker_come_before_the_result_in_the_webhook) {
   BrokerDriver d;
   d.put(with_callback());
-  const std::vector<NewTask> large(4, {.queue = "next", .payload = std::string(900'000, 'x')});
+  const std::vector<NewTask> large(18, {.queue = "next", .payload = std::string(900'000, 'x')});
   EXPECT_THAT(d.try_settle(d.take_one("q"), Done{std::string(700'000, 'r')}, large), IsOk());
   EXPECT_THAT(d.webhooks(), ElementsAre("webhook|completed|http://x|left out||r"));
 }

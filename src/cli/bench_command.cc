@@ -43,7 +43,7 @@ Result<BenchPlan> plan_of(const Options& options) {
     return [least, most](auto flag, auto text) { return number_of(flag, text, least, most); };
   };
   read("--tasks", options.tasks, plan.tasks, number(1, most_tasks));
-  read("--payload", options.payload, plan.payload, number(least_payload, limits::max_payload));
+  read("--payload", options.payload, plan.payload, number(least_payload, limits::usual_task_size));
   read("--batch", options.batch, plan.batch, number(1, limits::max_batch));
   read("--connections", options.connections, plan.connections, number(1, most_connections));
   if (options.put_only && options.work_only) {

@@ -210,8 +210,8 @@ TEST(NewTaskTest, json_is_checked_and_the_place_is_pointed_at) {
   EXPECT_EQ(payload_from("x", {.content_type = "text/csv"}), "x");
   EXPECT_EQ(payload_from("AP8=\n", {.base64 = true}), std::string("\0\xff", 2));
   EXPECT_FALSE(payload_from("!", {.base64 = true}));
-  EXPECT_THAT(refusal(payload_from(std::string((1 << 20) + 1, 'x'), {.text = true})),
-              HasSubstr("1048576"));
+  EXPECT_THAT(refusal(payload_from(std::string((1 << 24) + 1, 'x'), {.text = true})),
+              HasSubstr("16777216"));
 }
 
 TEST(NewTaskTest, payloads_come_from_the_argument_a_file_or_the_input) {

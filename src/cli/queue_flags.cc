@@ -5,6 +5,7 @@
 
 #include "api/wire/names.h"
 #include "cli/flag_values.h"
+#include "config/size.h"
 #include "core/limits.h"
 #include "core/quote.h"
 
@@ -19,6 +20,17 @@ auto or_none(Read read) {
     auto value = read(flag, text);
     if (!value) return std::unexpected(std::move(value.error()));
     return std::optional<T>(static_cast<T>(*value));
+  };
+}
+
+auto size_up_to(std::uint64_t most, std::uint64_t least) {
+  return [=](std::string_view flag, std::string_view text) -> Result<std::uint64_t> {
+    const auto size = config::parse_size(text);
+    if (size && size->bytes >= least && size->bytes <= most) return size->bytes;
+    return fail(
+        ErrorCode::invalid,
+        fmt::format("{} is {}; allowed is a size from {} to {}, such as 4MiB, or none", flag,
+                    in_quotes(text), config::to_text({least}), config::to_text({most})));
   };
 }
 
@@ -56,11 +68,11 @@ Result<std::optional<QueueNumber>> queue_number(std::string_view flag, std::stri
 }  // namespace
 
 bool QueueFlags::any() const {
-  return description || number || active || max_concurrent || max_depth || rate || put_rate ||
-         priority || weight || ageing || lease || timeout || batch_size || retries || backoff ||
-         retry_base || retry_factor || retry_cap || retryable || jitter || jitter_share ||
-         cap_after_jitter || max_lost || dead_letters || dead_letter_queue || keep_completed ||
-         keep_dead;
+  return description || number || active || max_concurrent || max_depth || max_task_size || rate ||
+         put_rate || priority || weight || ageing || lease || timeout || batch_size || retries ||
+         backoff || retry_base || retry_factor || retry_cap || retryable || jitter ||
+         jitter_share || cap_after_jitter || max_lost || dead_letters || dead_letter_queue ||
+         keep_completed || keep_dead;
 }
 
 void takes_queue_settings(Command& command, QueueFlags& flags) {
@@ -74,6 +86,8 @@ void takes_queue_settings(Command& command, QueueFlags& flags) {
       .value("--rate", flags.rate, "N/DURATION|none", "Most tasks started per time: 100/1m")
       .value("--put-rate", flags.put_rate, "N/DURATION|none", "Most tasks put per time")
       .value("--max-depth", flags.max_depth, "N|none", "Most tasks that wait")
+      .value("--max-task-size", flags.max_task_size, "SIZE|none",
+             "Most bytes of a payload or a result: 1KiB to 16MiB; none: 1MiB")
       .group("Settings: order")
       .value("--priority", flags.priority, "0-9|high|medium|low", "Its priority among queues [5]")
       .value("--weight", flags.weight, "N|none",
@@ -120,6 +134,8 @@ Result<void> apply(const QueueFlags& flags, QueueSettings& settings) {
        or_none<std::uint32_t>(number_up_to(most)));
   read("--max-depth", flags.max_depth, settings.max_depth,
        or_none<std::uint64_t>(number_up_to(1'000'000'000'000)));
+  read("--max-task-size", flags.max_task_size, settings.max_task_size,
+       or_none<std::uint32_t>(size_up_to(limits::max_payload, limits::least_task_size)));
   read("--rate", flags.rate, settings.process_rate, or_none<Rate>(rate_of));
   read("--put-rate", flags.put_rate, settings.put_rate, or_none<Rate>(rate_of));
   read("--priority", flags.priority, settings.priority, priority_of);

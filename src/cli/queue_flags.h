@@ -13,7 +13,7 @@ namespace millrace::cli {
 struct QueueFlags {
   using Text = std::optional<std::string>;
   Text description = std::nullopt, number = std::nullopt, active = std::nullopt;
-  Text max_concurrent = std::nullopt, max_depth = std::nullopt;
+  Text max_concurrent = std::nullopt, max_depth = std::nullopt, max_task_size = std::nullopt;
   Text rate = std::nullopt, put_rate = std::nullopt;
   Text priority = std::nullopt, weight = std::nullopt, ageing = std::nullopt;
   Text lease = std::nullopt, timeout = std::nullopt, batch_size = std::nullopt;

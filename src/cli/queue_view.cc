@@ -7,6 +7,7 @@
 #include "cli/ages.h"
 #include "cli/console.h"
 #include "cli/display.h"
+#include "config/size.h"
 #include "core/time_text.h"
 #include "core/transition.h"
 
@@ -105,6 +106,8 @@ void add_settings(Sheet& sheet, const QueueSettings& settings) {
   if (settings.number) sheet.add("number", fmt::to_string(settings.number->value));
   if (settings.max_concurrent) sheet.add("max concurrent", grouped(*settings.max_concurrent));
   if (settings.max_depth) sheet.add("max depth", grouped(*settings.max_depth));
+  if (settings.max_task_size)
+    sheet.add("max task size", config::to_text({*settings.max_task_size}));
   if (settings.process_rate) sheet.add("rate", text_of(*settings.process_rate));
   if (settings.put_rate) sheet.add("put rate", text_of(*settings.put_rate));
   sheet.add("priority", fmt::to_string(settings.priority));

@@ -100,7 +100,7 @@ TEST_F(ServerCommands, help_teaches_with_examples) {
     EXPECT_THAT(err_.str(), IsEmpty());
   }
   run({"serve", "--help"});
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("--http-max-body SIZE"), HasSubstr("[8MiB]"),
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("--http-max-body SIZE"), HasSubstr("[32MiB]"),
                                 HasSubstr("text|json"), Not(HasSubstr("--admin-key"))));
 }
 

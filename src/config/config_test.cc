@@ -159,7 +159,7 @@ TEST(Config, the_file_it_prints_means_what_is_in_force) {
     EXPECT_EQ(again.settings, config.settings) << text;
   }
   EXPECT_THAT(as_toml(read_config({})),
-              AllOf(HasSubstr("\n[http]\n"), HasSubstr("\n# max_body = \"8MiB\"\n"),
+              AllOf(HasSubstr("\n[http]\n"), HasSubstr("\n# max_body = \"32MiB\"\n"),
                     HasSubstr("MILLRACE_HTTP_MAX_BODY")));
 }
 

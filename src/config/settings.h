@@ -41,7 +41,7 @@ struct Settings {
   std::string log_format = "text";
   std::uint32_t http_threads = 0;
   std::uint32_t http_max_connections = 20'000;
-  Size http_max_body{8U << 20U};
+  Size http_max_body{32U << 20U};
   Size http_max_header{16U << 10U};
   Duration http_idle_timeout = std::chrono::seconds(75);
   Duration http_header_timeout = std::chrono::seconds(10);

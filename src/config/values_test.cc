@@ -185,7 +185,7 @@ TEST(Settings, what_is_not_allowed_changes_nothing_and_says_what_is) {
   EXPECT_EQ(assign(settings, *find_setting("http.threads"), "four").error().message,
             "http.threads is \"four\"; allowed is a whole number from 0 to 256, such as 2");
   EXPECT_EQ(assign(settings, *find_setting("http.max_body"), "1B").error().message,
-            "http.max_body is \"1B\"; allowed is a size from 1KiB to 1GiB, such as 16MiB");
+            "http.max_body is \"1B\"; allowed is a size from 1KiB to 1GiB, such as 64MiB");
   EXPECT_EQ(assign(settings, *find_setting("log.level"), "loud").error().message,
             "log.level is \"loud\"; allowed is debug, info, warning or error");
   EXPECT_THAT(assign(settings, *find_setting("admin_key"), "hush\n").error().message,

@@ -13,15 +13,16 @@ TEST(Limits, sizes_are_the_documented_ones) {
   EXPECT_EQ(limits::max_unique_key, 255U);
   EXPECT_EQ(limits::max_tags, 16U);
   EXPECT_EQ(limits::max_metadata, 16U * 1024);
-  EXPECT_EQ(limits::max_payload, 1024U * 1024);  // S2-051
-  EXPECT_EQ(limits::max_result, 1024U * 1024);
+  EXPECT_EQ(limits::usual_task_size, 1024U * 1024);  // S2-051
+  EXPECT_EQ(limits::max_payload, 16U * 1024 * 1024);
+  EXPECT_EQ(limits::max_result, 16U * 1024 * 1024);
   EXPECT_EQ(limits::max_error_text, 8U * 1024);
   EXPECT_EQ(limits::max_log_lines, 100U);
   EXPECT_EQ(limits::max_log_line, 2U * 1024);
   EXPECT_EQ(limits::max_history, 20U);
   EXPECT_EQ(limits::max_batch, 1000U);
   EXPECT_EQ(limits::max_follow_ups, 32U);
-  EXPECT_EQ(limits::max_follow_up_bytes, 4U * 1024 * 1024);
+  EXPECT_EQ(limits::max_follow_up_bytes, 16U * 1024 * 1024);
 }
 
 TEST(Limits, times_are_the_documented_ones) {

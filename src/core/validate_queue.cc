@@ -31,6 +31,11 @@ Result<void> check_limit(std::string_view what, std::uint64_t value) {
               std::string(what));
 }
 
+Result<void> check_task_size(const std::optional<std::uint32_t>& size) {
+  if (!size) return {};
+  return check::number("max_task_size", *size, limits::least_task_size, limits::max_payload);
+}
+
 Result<void> check_flow(const QueueSettings& queue) {
   if (queue.max_concurrent) {
     if (auto ok = check_limit("max_concurrent", *queue.max_concurrent); !ok) return ok;
@@ -38,6 +43,7 @@ Result<void> check_flow(const QueueSettings& queue) {
   if (queue.max_depth) {
     if (auto ok = check_limit("max_depth", *queue.max_depth); !ok) return ok;
   }
+  if (auto ok = check_task_size(queue.max_task_size); !ok) return ok;
   if (auto ok = check_rate("put_rate", queue.put_rate); !ok) return ok;
   if (auto ok = check_rate("process_rate", queue.process_rate); !ok) return ok;
   if (!queue.paused_until || *queue.paused_until == never || *queue.paused_until <= last_time) {

@@ -158,7 +158,7 @@ TEST(ValidateTask, a_type_is_a_name) {
 // S0-009, S2-051
 TEST(ValidateTask, sizes_have_their_limits) {
   EXPECT_EQ(task_with([](NewTask& t) { t.payload.resize(limits::max_payload + 1); }),
-            "too_large: payload has 1048577 bytes; at most 1048576 are allowed");
+            "too_large: payload has 16777217 bytes; at most 16777216 are allowed");
   EXPECT_EQ(task_with([](NewTask& t) { t.metadata.resize(limits::max_metadata + 1); }),
             "too_large: metadata has 16385 bytes; at most 16384 are allowed");
   EXPECT_EQ(task_with([](NewTask& t) { t.tags.assign(17, "t"); }),
@@ -408,7 +408,7 @@ TEST(ValidateSettlement, sizes_have_their_limits) {
   EXPECT_THAT(settlement_with([](Settlement& s) { s.result.resize(limits::max_result); }),
               IsEmpty());
   EXPECT_THAT(settlement_with([](Settlement& s) { s.result.resize(limits::max_result + 1); }),
-              HasSubstr("too_large: result has 1048577 bytes"));
+              HasSubstr("too_large: result has 16777217 bytes"));
   const auto error = [](std::string TaskError::* field, std::size_t size) {
     return settlement_with(
         [&](Settlement& s) { s.error.emplace().*field = std::string(size, 'e'); });

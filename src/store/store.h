@@ -50,19 +50,19 @@ class Writer {
 
   // Adds tasks. Checked in this order: id, values, same id (the existing task, whatever the
   // payload, marked `existing`, with its queue), unique key (the holder, marked `existing`), queue
-  // active, not draining and not being removed (`conflict`), max_depth, put_rate (`limited` with
-  // retry_after). Existing tasks cost no depth and no rate. A task is `created` if held, `delayed`
-  // if it starts after now, else `queued` with the ready moment max(now, start). It gets the
-  // keep_completed and keep_dead of its type in the queue, where it has no rule of its own for that
-  // end, and is kept by these once it has ended so.
+  // active, not draining and not being removed (`conflict`), the queue's max_task_size
+  // (`too_large`), max_depth, put_rate (`limited` with retry_after). Existing tasks cost no depth
+  // and no rate. A task is `created` if held, `delayed` if it starts after now, else `queued` with
+  // the ready moment max(now, start). It gets the keep_completed and keep_dead of its type in the
+  // queue, where it has no rule of its own for that end, and is kept by these once it has ended so.
   //
   // With the unique key's on_conflict replace or postpone, the holder gets all that the put gives
   // and keeps its id, number and created_at (`replaced`): if it waits and has never run, in an
   // earlier life neither, if it waits for no other task and its key is not held by a window.
-  // Otherwise the holder stays as it is. The queue must be open, depth and rate do not count. Its
-  // state is that of a new task; its start, with `postpone`, is at most created_at + max_delay and
-  // not before now. A holder that was ready and still is keeps its ready moment. Follow-ups and
-  // ticks replace in the same way; restore() never does.
+  // Otherwise the holder stays as it is. The queue must be open and allow the size; depth and rate
+  // do not count. Its state is that of a new task; its start, with `postpone`, is at most
+  // created_at + max_delay and not before now. A holder that was ready and still is keeps its ready
+  // moment. Follow-ups and ticks replace in the same way; restore() never does.
   virtual Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) = 0;
 
   // Settles, extends, then takes, in this order and in one commit.
@@ -76,10 +76,10 @@ class Writer {
   // A start_by counts until the task starts, which is when a worker gets it: a task that waits
   // again after that has none any more. Only a give_back of a lease that never reached a worker
   // (`started` is false) leaves it. A cancel request on a running task and an event other than
-  // done, cancel: `cancel_requested`, nothing changed. Follow-ups are stored with it; they skip
-  // depth, rate, `active` and draining; one with an invalid value, or for a queue that is unknown
-  // or being removed, refuses the whole settlement. A finished task that its retention does not
-  // keep is gone at once.
+  // done, cancel: `cancel_requested`, nothing changed. A result larger than the task's queue
+  // allows: `too_large`. Follow-ups are stored with it; they skip depth, rate, `active`, draining
+  // and max_task_size; one with an invalid value, or for a queue that is unknown or being removed,
+  // refuses the whole settlement. A finished task that its retention does not keep is gone at once.
   //
   // Park: the task waits in `created` until update() releases it, or advance() does at `ready`,
   // which may be `never`. An answer that it was released with before is gone.
@@ -154,8 +154,8 @@ class Writer {
   //
   // Queue: moves a waiting, failed, dead or cancelled task (`conflict` otherwise) to another queue;
   // a task that is already in it stays there. An unknown target: `not_found`; one that is inactive,
-  // draining or being removed: `conflict`, as for a put. Skips depth and rate of the target, as
-  // follow-ups do: it is an operator's act. Everything else stays: id, number, state, ready moment,
+  // draining or being removed: `conflict`, as for a put. Skips depth, rate and max_task_size of
+  // the target: it is an operator's act. Everything else stays: id, number, state, ready moment,
   // counters, outcome, and so its place among the tasks of the target. The unique key it holds goes
   // along, a window to its old end; `conflict` if a task of the target holds the same. Retention of
   // a final task is the target's from now on, and what that does not keep goes with the next
@@ -169,8 +169,8 @@ class Writer {
   // it had elsewhere. Checked in this order:
   // values, same id (the existing task, marked `existing`), unique key (the holder, marked
   // `existing`, if the task would hold it in its state), not being removed (`conflict`). Skips
-  // depth, rate, `active` and draining. A window counts from `created_at`. Retention counts from
-  // `finished_at`, and what it no longer keeps goes with the next advance().
+  // depth, rate, `active`, draining and max_task_size. A window counts from `created_at`. Retention
+  // counts from `finished_at`, and what it no longer keeps goes with the next advance().
   virtual Result<std::vector<Result<Put>>> restore(std::span<const Task> tasks, TimePoint now) = 0;
 
   // ---- Queues ----------------------------------------------------------------------------------
@@ -197,7 +197,8 @@ class Writer {
 
   // ---- Schedules -------------------------------------------------------------------------------
 
-  // Creates or replaces a schedule. Its task's queue must exist (`not_found`). `last`, `last_task`,
+  // Creates or replaces a schedule. Its task's queue must exist (`not_found`) and allow its payload
+  // (`too_large`); that a queue allows less later keeps no tick from firing. `last`, `last_task`,
   // `fired`, `skipped` and `created_at` of an existing one stay. A change of one that is no longer
   // as it was seen, or gone: `conflict`. `updated_at` moves with every write, a tick included, as
   // that of queues does. Returns what is stored.
@@ -238,7 +239,7 @@ class Reader {
   virtual ~Reader() = default;
 
   // The tasks, each with the parts wanted, in the order asked; an unknown one is `not_found`. At
-  // most traits().batch. A whole task may have 32 MiB, so the caller must bound how many it asks
+  // most traits().batch. A whole task may have 40 MiB, so the caller must bound how many it asks
   // for at once.
   virtual Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) = 0;
 

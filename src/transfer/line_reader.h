@@ -14,7 +14,8 @@ namespace millrace::transfer {
 class LineReader {
  public:
   // The largest task allowed, with every byte written as \u0000, is about 15 MiB.
-  static constexpr std::size_t longest_line = 32U << 20U;
+  // A task with a payload and a result of 16 MiB, of bytes that JSON writes as six.
+  static constexpr std::size_t longest_line = 200U << 20U;
 
   explicit LineReader(std::istream& in, std::size_t longest = longest_line)
       : in_(in), longest_(longest) {}

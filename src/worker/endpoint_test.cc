@@ -139,6 +139,11 @@ TEST_F(EndpointTest, an_answer_that_is_no_result_any_more_is_final) {
   const Task task = run();
   EXPECT_EQ(task.state, TaskState::failed);
   EXPECT_EQ(task.error->code, "answer_too_large");
+  body.resize(limits::usual_task_size + 1);
+  const Task refused = run();
+  EXPECT_EQ(refused.state, TaskState::failed) << "another run would answer as much";
+  EXPECT_EQ(refused.error->code, "settlement_refused");
+  EXPECT_THAT(refused.error->message, HasSubstr("its max_task_size"));
   body.pop_back();
   EXPECT_EQ(run().state, TaskState::completed);
 }

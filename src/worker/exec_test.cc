@@ -152,6 +152,7 @@ TEST_F(ExecTest, long_and_many_error_lines_are_bounded) {
 }
 
 TEST_F(ExecTest, too_much_output_is_a_failure_and_ends_the_command) {
+  options.most_output = limits::mib;
   const ExecEnd end = run("yes");
   EXPECT_EQ(end.kind, ExecEnd::Kind::flooded);
   const Failed failure = std::get<Failed>(outcome_of(end, options));

@@ -315,7 +315,10 @@ void Dispatcher::refused(const RunPtr& run, const Error& error, std::vector<RunP
     run->collected = false;
   } else if (!run->reported && !std::holds_alternative<GiveBack>(run->ending().outcome)) {
     run->reported = true;
-    run->replace_ending(Failed{.error = {.code = "settlement_refused", .message = why}});
+    // What is too large now would be so in every run.
+    run->replace_ending(Failed{
+        .error = {.code = "settlement_refused", .message = why},
+        .retryable = error.code == ErrorCode::too_large ? std::optional(false) : std::nullopt});
     again.push_back(run);
   }
 }

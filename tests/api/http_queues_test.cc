@@ -8,7 +8,8 @@ const Ask me{.caller = {1}};
 
 QueueSettings rich_queue(std::string name) {
   QueueSettings to = queue(std::move(name), {.number = QueueNumber{7}, .description = "d \"d\""});
-  to.max_concurrent = 3, to.max_depth = 10, to.put_rate = Rate{5, 1min}, to.weight = 3;
+  to.max_concurrent = 3, to.max_depth = 10, to.max_task_size = 2048, to.put_rate = Rate{5, 1min},
+  to.weight = 3;
   to.process_rate = Rate{1, 1ms}, to.priority = 9, to.ageing = 1min, to.lease = 1h;
   to.timeout = 2h, to.batch_size = 1, to.max_lost = unlimited, to.dead_letters = true;
   to.retry = {.base = 1s, .cap = 1h, .max_retries = unlimited};
@@ -50,6 +51,26 @@ TEST_F(HttpTwins, stats_of_queues_are_the_same) {
   must(both<std::vector<QueueView>>([&](Broker& broker, auto done) {
     broker.queues(me, std::string("emails"), std::move(done));
   }));
+}
+
+TEST_F(HttpTwins, tasks_and_results_of_16_mib_pass) {
+  put_one({.held = true});  // makes the queue
+  must(both<Queue>([&](Broker& broker, auto done) {
+    broker.change_queue(
+        me, std::string("emails"),
+        [](QueueSettings& to) -> Result<void> {
+          to.max_task_size = limits::max_payload;
+          return {};
+        },
+        std::move(done));
+  }));
+  const std::string bytes(limits::max_payload, '\xFE');  // as base64: a third more
+  put_one({.payload = bytes, .content_type = "application/octet-stream"});
+  const auto leases = take(1);
+  must(settle(leases[0], Done{bytes}));
+  const Task found = must(find(leases[0].id));
+  EXPECT_TRUE(found.payload == bytes);
+  EXPECT_TRUE(found.result == bytes);
 }
 
 TEST_F(HttpTwins, queues_are_changed) {

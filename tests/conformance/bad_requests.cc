@@ -165,14 +165,15 @@ TEST_P(StoreConformance, oversized_settlements_are_refused_say_what_is_allowed_a
   TaskError long_stack = error("x");
   long_stack.stack = text(8 * limits::kib + 1);
   const NewTask heavy = task("q", {.payload = text(limits::mib)});
-  const std::vector<NewTask> too_heavy = {heavy, heavy, heavy, heavy, task("q", {.payload = "x"})};
+  std::vector<NewTask> too_heavy(16, heavy);
+  too_heavy.push_back(task("q", {.payload = "x"}));
   const std::vector<Bad<Settlement>> all = {
       {"result over 1 MiB", done(lease, text(limits::mib + 1)), "1048576"},
       {"message over 8 KiB", failed(lease, error(text(8 * limits::kib + 1))), "8192"},
       {"stack over 8 KiB", failed(lease, long_stack), "8192"},
       {"code over 100", failed(lease, error("x", text(101))), "100"},
       {"33 follow-ups", with(done(lease), std::vector<NewTask>(33, task("q"))), "32"},
-      {"follow-ups over 4 MiB", with(done(lease), too_heavy), "4194304"},
+      {"follow-ups over 16 MiB", with(done(lease), too_heavy), "16777216"},
   };
   for (const auto& bad : all) {
     expect_unchanged([&] {

@@ -26,7 +26,7 @@ TEST_P(StoreConformance, a_take_gives_up_to_the_number_asked_for) {
 
 TEST_P(StoreConformance, a_take_ends_with_the_task_that_brings_its_payloads_to_16_mib) {
   for (int i = 0; i < 18; ++i) {
-    put(task("q", {.payload = std::string(limits::max_payload, 'x')}));
+    put(task("q", {.payload = std::string(limits::usual_task_size, 'x')}));
   }
   EXPECT_EQ(take("q", 18).size(), 16U);
   EXPECT_EQ(take("q", 18).size(), 2U);

@@ -40,6 +40,7 @@ TEST_P(StoreConformance, a_store_that_several_processes_share_has_a_clock_and_no
 
 TEST_P(StoreConformance, a_payload_as_large_as_the_traits_say_is_stored_and_no_larger_one) {
   const std::size_t most = store().traits().task_size;
+  make_queue(queue("q", {.max_task_size = static_cast<std::uint32_t>(most)}));
   EXPECT_THAT(try_put(task("q", {.payload = std::string(most, 'x')})), IsOk());
   EXPECT_THAT(try_put(task("q", {.payload = std::string(most + 1, 'x')})),
               FailsWith(ErrorCode::too_large));

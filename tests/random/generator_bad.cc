@@ -116,7 +116,7 @@ void Generator::spoil(NewTask& task) {
       [&] { task.keep_for = 1s, task.keep_dead = Keep{.for_time = 1s}; },
       [&] { task.timeout = 0ms; },
       [&] { task.timeout = limits::max_delay + 1ms; },
-      [&] { task.payload = too_long(limits::max_payload); },
+      [&] { task.payload = too_long(limits::usual_task_size); },
       [&] { task.metadata = too_long(limits::max_metadata); },
       [&] { task.client_id = too_long(limits::max_label); },
       [&] { task.request_id = "\x7F"; },
@@ -139,7 +139,7 @@ void Generator::spoil(SettlePart& part) {
   Settlement& settlement = part.settlement;
   const auto any_event = [&] { settlement.event = static_cast<Event>(dice_.below(event_count)); };
   const Ways ways = {
-      [&] { settlement.result = too_long(limits::max_result); },
+      [&] { settlement.result = too_long(limits::usual_task_size); },
       [&] { settlement.id = {}; },
       [&] {
         settlement.counters = {dice_.below(9), dice_.below(9), dice_.below(9), dice_.below(9)};

@@ -85,6 +85,7 @@ void Generator::add_limits(QueueSettings& settings) {
   };
   if (dice_.percent(30)) settings.max_concurrent = dice_.between(1U, 4U);
   if (dice_.percent(20)) settings.max_depth = dice_.between(2U, 12U);
+  if (dice_.percent(10)) settings.max_task_size = dice_.percent(80) ? 1024 : 1U << 24U;
   if (dice_.percent(12)) settings.put_rate = rate();
   if (dice_.percent(20)) settings.process_rate = rate();
 }

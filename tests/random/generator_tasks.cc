@@ -124,6 +124,7 @@ void Generator::add_labels(NewTask& task) {
   task.type = dice_.word("type", 3);
   task.payload = dice_.word("payload", 100);
   if (dice_.percent(10)) task.payload = bytes();
+  if (dice_.percent(3)) task.payload.resize(dice_.between(1020U, 1030U), 'x');  // see add_limits()
   if (dice_.percent(30)) task.content_type = "text/plain";
   if (dice_.percent(50)) task.client_id = label("client");
   if (dice_.percent(20)) task.request_id = label("request");

@@ -238,7 +238,7 @@ class SqlPutDuel {
     call.wakes = dice_.percent(10);
     call.names_id = call.task.id.value.is_nil() || dice_.percent(85);
     const std::vector<std::string> as_json = {"{\"a\": [1, null]}", "\"text\"", "0"};
-    if (call.task.payload.size() > limits::max_payload || dice_.percent(70)) return call;
+    if (call.task.payload.size() > limits::usual_task_size || dice_.percent(70)) return call;
     call.form = static_cast<Form>(1 + dice_.below(form_count - 1));
     call.task.payload = call.form == Form::text   ? "any text"
                         : call.form == Form::json ? " " + dice_.pick(as_json)
@@ -252,7 +252,7 @@ class SqlPutDuel {
         [&] { task.id = {}; },
         [&] { task.type = "no spaces"; },
         [&] { task.type = too_long(limits::max_name); },
-        [&] { task.payload = too_long(limits::max_payload); },
+        [&] { task.payload = too_long(limits::usual_task_size); },
         [&] { task.priority = limits::max_priority + 1; },
         [&] { task.start = now, task.delay = 1s; },
         [&] { task.delay = -1ms, task.start.reset(); },

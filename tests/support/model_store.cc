@@ -152,6 +152,9 @@ Result<Put> ModelStore::put_one(const NewTask& task, TimePoint now) {
   if (!settings.active || settings.draining || line->queue.removing) {
     return fail(ErrorCode::conflict, "the queue accepts no tasks");
   }
+  if (auto fits = check_size(settings, task.payload.size()); !fits) {
+    return std::unexpected(fits.error());
+  }
   if (replaces) return replace(task, *existing, now);
   if (settings.max_depth && count(settings.name, is_waiting) >= *settings.max_depth) {
     return std::unexpected(Error{ErrorCode::limited, "the queue is full", Duration(1000)});
@@ -265,6 +268,11 @@ Result<void> ModelStore::check_queue(const QueueRef& queue) {
   if (line == nullptr) return fail(ErrorCode::not_found, "no such queue");
   if (line->queue.removing) return fail(ErrorCode::conflict, "the queue is being removed");
   return {};
+}
+
+Result<void> ModelStore::check_size(const QueueSettings& settings, std::size_t bytes) {
+  if (bytes <= settings.max_task_size.value_or(limits::mib)) return {};
+  return fail(ErrorCode::too_large, "the queue takes less");
 }
 
 Result<void> ModelStore::check_follow_ups(const std::vector<NewTask>& tasks, TimePoint now) {

@@ -119,6 +119,7 @@ class ModelStore : public Store {
   bool may_replace(const NewTask& task, const Put& existing);
   Put replace(const NewTask& task, const Put& existing, TimePoint now);
   Result<void> check_queue(const QueueRef& queue);
+  static Result<void> check_size(const QueueSettings& settings, std::size_t bytes);
   Result<void> check_follow_ups(const std::vector<NewTask>& tasks, TimePoint now);
   std::optional<Put> in_the_way(const NewTask& task, const Line& line, TimePoint now);
   Put put_unlimited(const NewTask& task, TimePoint now);  // REQUIRES: its queue is known

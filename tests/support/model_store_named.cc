@@ -94,7 +94,11 @@ Result<void> ModelStore::remove_queue(const QueueRef& queue, bool force, TimePoi
 Result<Schedule> ModelStore::put_schedule(const Schedule& schedule, PutSchedule mode,
                                           TimePoint now) {
   if (auto valid = validate(schedule); !valid) return std::unexpected(valid.error());
-  if (line_of(schedule.task.queue) == nullptr) return fail(ErrorCode::not_found, "no such queue");
+  const auto* line = line_of(schedule.task.queue);
+  if (line == nullptr) return fail(ErrorCode::not_found, "no such queue");
+  if (auto fits = check_size(line->queue.settings, schedule.task.payload.size()); !fits) {
+    return std::unexpected(fits.error());
+  }
   Schedule stored = schedule;
   auto found = schedules_.find(schedule.name);
   const bool there = found != schedules_.end();

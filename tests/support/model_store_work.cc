@@ -77,6 +77,10 @@ Result<Settled> ModelStore::settle(const Settlement& settlement, TimePoint now) 
   auto* record = record_of(settlement.id);
   if (record == nullptr) return fail(ErrorCode::not_found, "no such task");
   if (auto refused = refusal(settlement, *record, now)) return *refused;
+  const auto& settings = line_of(record->task.queue)->queue.settings;
+  if (auto fits = check_size(settings, settlement.result.size()); !fits) {
+    return std::unexpected(fits.error());
+  }
   if (auto valid = check_follow_ups(settlement.follow_ups, now); !valid) {
     return std::unexpected(valid.error());
   }

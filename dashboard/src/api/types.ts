@@ -97,6 +97,7 @@ export interface Queue {
   paused_until?: Moment;
   max_concurrent?: number | 'unlimited';
   max_depth?: number;
+  max_task_size?: number;
   put_rate?: Rate;
   process_rate?: Rate;
   priority: number;

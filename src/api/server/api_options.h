@@ -25,7 +25,7 @@ struct ApiOptions {
   TimePoint started_at{};
   // A request must have begun within this time of its arrival.
   Duration deadline = std::chrono::seconds(30);
-  std::size_t max_body = std::size_t{8} << 20U;        // for lists of tasks, and for work
+  std::size_t max_body = std::size_t{32} << 20U;       // for lists of tasks, and for work
   std::size_t max_small_body = std::size_t{2} << 20U;  // for everything else
   std::size_t max_line = std::size_t{2} << 20U;        // for one task in a stream of lines
   StoredKeys* keys = nullptr;                          // who may do what; required

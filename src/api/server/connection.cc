@@ -91,6 +91,7 @@ void Connection::close() {
   tail_ = {};
   out_at_ = 0;
   lane_->site().unread -= std::exchange(counted_, 0);
+  lane_->site().bodies -= std::exchange(counted_body_, 0);
   lane_->remove(*this);
   lane_->dispatch([&] {
     try {

@@ -92,7 +92,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void plan_whole(Whole whole);
   void plan_response(HttpResponse response);
   void read_body();
-  void body_complete();
+  bool has_room_for_body();
+  std::string take_body();
   void dispatch();
   void resume(HttpResponse response);
   void expect_body();
@@ -155,7 +156,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   ReadBuffer inbox_;
   RequestParser parser_;
   std::size_t body_progress_ = 0;
-  std::string body_;  // of a request that is read as a whole
+  std::string body_;              // of a request that is read as a whole
+  std::size_t counted_body_ = 0;  // bytes of it that the site knows of
   std::move_only_function<void(std::string body, Respond respond)> handle_;  // what to do with it
   std::unique_ptr<HttpResponse> early_;  // the answer once the body is thrown away
   std::unique_ptr<Stream> stream_;

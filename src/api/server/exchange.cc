@@ -135,6 +135,24 @@ void Connection::expect_body() {
   if (phase_ != Phase::closed) progress();
 }
 
+// Tells the site how much has come. What all connections have received of bodies that are not
+// complete is bounded; a body that would go beyond that is refused, and its peer may try again. A
+// quarter is left to small bodies, and one body alone may be larger.
+bool Connection::has_room_for_body() {
+  Site& site = lane_->site();
+  const std::size_t more = body_.capacity() - counted_body_;
+  if (more == 0) return true;
+  counted_body_ += more;
+  const std::uint64_t all = site.bodies += more;
+  const std::size_t most = site.limits.bodies;
+  return all == counted_body_ || all <= (body_.capacity() <= body_room ? most : most / 4 * 3);
+}
+
+std::string Connection::take_body() {
+  lane_->site().bodies -= std::exchange(counted_body_, 0);
+  return std::exchange(body_, {});
+}
+
 void Connection::read_body() {
   const RequestParser::Fed fed = parser_.feed(inbox_.filled());
   inbox_.consume(fed.taken);
@@ -145,6 +163,9 @@ void Connection::read_body() {
     case RequestParser::Step::failed:
       return fail(parser_.status(), parser_.detail());
     default:
+      if (!has_room_for_body()) {
+        return fail(503, "the server is receiving too many large requests; try again later");
+      }
       if (!ended_) return read();
       return fail(400, "the connection ended before the body of the request did");
   }
@@ -156,7 +177,7 @@ void Connection::dispatch() {
   lane_->dispatch([&] {
     try {
       auto handle = std::exchange(handle_, {});
-      handle(std::exchange(body_, {}), Ticket(shared_from_this()));
+      handle(take_body(), Ticket(shared_from_this()));
     } catch (...) {
       lane_->site().log(LogLevel::error, "handling a request threw: " + thrown());
     }
@@ -344,6 +365,7 @@ void Connection::piece_made(std::string piece, bool last) {
 
 void Connection::fail(unsigned status, std::string_view detail) {
   keep_ = false;
+  take_body();
   peer_closes_ = false;
   HttpResponse response{.status = status, .content_type = "text/plain"};
   try {

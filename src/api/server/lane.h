@@ -42,6 +42,7 @@ struct Site {
   std::atomic<std::uint64_t> accepted = 0;
   std::atomic<std::uint64_t> refused = 0;
   std::atomic<std::uint64_t> requests = 0;
+  std::atomic<std::uint64_t> bodies = 0;     // bytes of bodies that are being received
   std::atomic<std::uint64_t> unread = 0;     // bytes of answers that wait for their peers
   std::atomic<std::uint64_t> kept = 0;       // the same, ever
   std::atomic<std::size_t> wanted_room = 0;  // of a large answer that was refused for want of it

@@ -57,6 +57,49 @@ TEST_F(LimitsTest, a_chunked_body_is_refused_when_it_becomes_too_large) {
              "16 bytes");
 }
 
+// Whether the listener has received so many bytes of unfinished bodies. Each answer to another peer
+// gives it a turn to read.
+bool receives(const Listener& listener, std::uint64_t least, std::uint64_t most) {
+  for (int turn = 0; turn < 10'000; ++turn) {
+    const std::uint64_t now = listener.counts().bodies;
+    if (now >= least && now <= most) return true;
+    EXPECT_EQ(test::RawClient(listener.port()).ask(get_a).status, 200U);
+  }
+  return false;
+}
+
+// The head and all but the last bytes of a body, which have come when it returns.
+test::RawClient half_sent(const Listener& listener, std::size_t bytes) {
+  test::RawClient client(listener.port());
+  client.send(fmt::format("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", bytes));
+  client.send(std::string(bytes - 4, 'x'));
+  EXPECT_TRUE(receives(listener, bytes - 4, 2 * bytes));
+  return client;
+}
+
+TEST_F(LimitsTest, bodies_that_are_being_received_are_bounded_for_all_together) {
+  serve({.bodies = 16U << 20U});
+  Client first = half_sent(*listener_, 8U << 20U);
+  Client second = connect();
+  second.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 8388608\r\n\r\n");
+  second.send(std::string((8U << 20U) - 4, 'x'));
+  expect_end(second, second.reply(), 503, "too many large requests");
+  EXPECT_LE(listener_->counts().bodies, 16U << 20U);
+  Client small = connect();
+  EXPECT_EQ(small.ask("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n0123").status, 200U);
+  EXPECT_EQ(first.ask("last").status, 200U) << "what has come first is read to its end";
+  EXPECT_EQ(listener_->counts().bodies, 0U);
+  EXPECT_EQ(first.ask(get_a).status, 200U);
+}
+
+TEST_F(LimitsTest, a_body_whose_peer_leaves_gives_its_room_back) {
+  serve({.bodies = 16U << 20U});
+  {
+    const Client leaves = half_sent(*listener_, 8U << 20U);
+  }
+  EXPECT_TRUE(receives(*listener_, 0, 0));
+}
+
 TEST_F(LimitsTest, a_large_head_is_refused_however_it_comes) {
   serve({.header_bytes = 8192});
   Client one_header = connect();

@@ -82,6 +82,7 @@ class Listener::Engine {
             .accepted = site_->accepted,
             .refused = site_->refused,
             .requests = site_->requests,
+            .bodies = site_->bodies,
             .unread = site_->unread,
             .kept = site_->kept};
   }

@@ -30,11 +30,12 @@ struct ListenerLimits {
   std::size_t connections = 20'000;      // more are answered 503
   std::size_t refusals = 256;            // at once; even more are closed without a word
   std::size_t unread = std::size_t{256}
-                       << 20U;                 // bytes of answers that peers have not read, of all
-  Duration idle = std::chrono::seconds(75);    // between requests, and before the first
-  Duration header = std::chrono::seconds(10);  // from the first byte of a head to its last
-  Duration body = std::chrono::seconds(30);    // for each 4 KiB of a body, or what is left of it
-  Duration write = std::chrono::seconds(30);   // for each 64 KiB of an answer, or what is left
+                       << 20U;  // bytes of answers that peers have not read, of all
+  std::size_t bodies = std::size_t{256} << 20U;   // bytes of bodies that are being received, of all
+  Duration idle = std::chrono::seconds(75);       // between requests, and before the first
+  Duration header = std::chrono::seconds(10);     // from the first byte of a head to its last
+  Duration body = std::chrono::seconds(30);       // for each 4 KiB of a body, or what is left of it
+  Duration write = std::chrono::seconds(30);      // for each 64 KiB of an answer, or what is left
   Duration handshake = std::chrono::seconds(10);  // of TLS
   Duration linger = std::chrono::seconds(2);      // for the peer to read a last answer and leave
   Duration leaving = std::chrono::seconds(2);  // while draining: the most of all but idle, linger
@@ -53,6 +54,7 @@ struct ListenerCounts {
   std::uint64_t accepted = 0;  // connections, ever
   std::uint64_t refused = 0;   // connections over the limit, ever
   std::uint64_t requests = 0;  // ever
+  std::uint64_t bodies = 0;    // bytes of bodies that are being received, now
   std::uint64_t unread = 0;    // bytes of answers that wait for their peers, now
   std::uint64_t kept = 0;      // bytes of answers that had to wait, ever
 };

@@ -60,8 +60,10 @@ bool PutLines::gather() {
     const auto line = lines_.next();
     if (!line) break;
     if (line->too_long) {
-      refuse_line("too_large", fmt::format("the line is longer than {} bytes, the most allowed",
-                                           lines_.longest()));
+      refuse_line("too_large",
+                  fmt::format("the line is longer than {} bytes, the most allowed; put the task by "
+                              "a request of its own",
+                              lines_.longest()));
     } else if (line->text.find_first_not_of(" \t\r") != std::string_view::npos) {
       add(line->text);
     }

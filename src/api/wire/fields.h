@@ -140,6 +140,7 @@ void fields_of_queue(auto& of, auto& visit) {
       visit("active", always(of.active));
   visit("draining", of.draining), visit("paused_until", of.paused_until);
   visit("max_concurrent", of.max_concurrent), visit("max_depth", of.max_depth);
+  visit("max_task_size", of.max_task_size);
   visit("put_rate", of.put_rate), visit("process_rate", of.process_rate);
   visit("priority", always(of.priority)), visit("weight", of.weight);
   visit("ageing_ms", of.ageing), visit("lease_ms", always(of.lease));

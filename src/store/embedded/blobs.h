@@ -17,20 +17,27 @@ namespace millrace::embedded {
 struct Place {
   static constexpr std::uint32_t max_segments = 1U << 20U;  // that exist at a time
   static constexpr std::uint32_t max_offset = 1U << 27U;
+  // Sizes are packed into 16 bits, rounded up: by small steps up to 1 MiB, by large ones beyond.
   static constexpr std::uint32_t size_step = 32;
+  static constexpr std::uint32_t large_step = 1024;
+  static constexpr std::uint32_t most_steps = (1U << 15U) - 1;
+  static constexpr std::uint32_t max_size = most_steps * large_step;
 
   std::uint32_t segment = 0;  // the low 20 bits of its number
   std::uint32_t offset = 0;
-  std::uint32_t size = 0;  // rounded up to size_step when packed
+  std::uint32_t size = 0;  // at most max_size
 
   std::uint64_t pack() const {
-    const std::uint64_t steps = (size + size_step - 1) / size_step;
+    const bool large = size > most_steps * size_step;
+    const std::uint32_t step = large ? large_step : size_step;
+    const std::uint64_t steps = (size + step - 1) / step | (large ? most_steps + 1 : 0U);
     return (std::uint64_t{segment % max_segments} << 43U) | (std::uint64_t{offset} << 16U) | steps;
   }
   static Place unpack(std::uint64_t bits) {
     return {.segment = static_cast<std::uint32_t>(bits >> 43U) % max_segments,
             .offset = static_cast<std::uint32_t>(bits >> 16U) % max_offset,
-            .size = static_cast<std::uint32_t>(bits & 0xFFFFU) * size_step};
+            .size = static_cast<std::uint32_t>(bits & most_steps) *
+                    ((bits & (most_steps + 1)) != 0 ? large_step : size_step)};
   }
 
   friend bool operator==(const Place&, const Place&) = default;

@@ -47,6 +47,25 @@ TEST(Blobs, gives_back_what_was_put_in_whatever_the_size) {
   for (const auto& [step, blob] : kept) EXPECT_EQ(Blobs::view(blob.first), blob.second);
 }
 
+TEST(Place, is_packed_with_its_size_rounded_up) {
+  const auto packed = [](std::uint32_t size) {
+    const Place place{
+        .segment = Place::max_segments - 1, .offset = Place::max_offset - 1, .size = size};
+    const Place back = Blob::in_log(place).place();
+    EXPECT_EQ(back.segment, place.segment) << size;
+    EXPECT_EQ(back.offset, place.offset) << size;
+    return back.size;
+  };
+  EXPECT_EQ(packed(0), 0U);
+  EXPECT_EQ(packed(1), 32U);
+  EXPECT_EQ(packed(32), 32U);
+  EXPECT_EQ(packed(32 * 32767), 32U * 32767);
+  EXPECT_EQ(packed(32 * 32767 + 1), 1024U * 1024);
+  EXPECT_EQ(packed(2U << 20U), 2U << 20U);
+  EXPECT_EQ(packed((17U << 20U) + 1), (17U << 20U) + 1024);
+  EXPECT_EQ(packed(Place::max_size), Place::max_size);
+}
+
 TEST(Blobs, uses_freed_blocks_again) {
   Blobs blobs;
   for (int i = 0; i < 10'000; ++i) blobs.remove(add(blobs, std::string(300, 'x')));

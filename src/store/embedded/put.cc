@@ -127,6 +127,17 @@ Result<void> check_open(const QueueEntry& queue) {
   return {};
 }
 
+Result<void> check_size(const QueueSettings& queue, const What& what, std::size_t bytes) {
+  const std::size_t most = queue.max_task_size.value_or(limits::usual_task_size);
+  if (bytes <= most) [[likely]]
+    return {};
+  return fail(ErrorCode::too_large,
+              fmt::format("{} has {} bytes; at most {} are allowed in queue \"{}\" (its "
+                          "max_task_size, which may be up to {})",
+                          what.words, bytes, most, queue.name, limits::max_payload),
+              std::string(what.field));
+}
+
 QueueEntry* QueueFinder::find(const QueueRef& ref) {
   const auto* name = std::get_if<std::string>(&ref);
   if (last_ != nullptr && name != nullptr && *name == last_->settings().name) return last_;
@@ -178,6 +189,9 @@ Result<Put> put(State& state, QueueFinder& queues, const NewTask& task, TimePoin
   const bool replaces = holder && may_replace(state, task, *holder);
   if (holder && !replaces) return *holder;
   if (auto open = check_open(*queue); !open) return std::unexpected(std::move(open.error()));
+  if (auto size = check_size(queue->settings(), "payload", task.payload.size()); !size) {
+    return std::unexpected(std::move(size.error()));
+  }
   if (replaces) return replace(state, task, *holder, now);
   if (auto room = check_room(*queue, now); !room) return std::unexpected(std::move(room.error()));
   if (queue->settings().put_rate) {

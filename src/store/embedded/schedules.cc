@@ -25,7 +25,13 @@ bool may_put(const State& state, const Schedule& schedule) {
 Result<Schedule> put_schedule(State& state, const Schedule& schedule, PutSchedule mode,
                               TimePoint now) {
   if (auto good = validate(schedule); !good) return std::unexpected(std::move(good.error()));
-  if (state.queue(schedule.task.queue) == nullptr) return unknown_queue(schedule.task.queue);
+  const QueueEntry* queue = state.queue(schedule.task.queue);
+  if (queue == nullptr) return unknown_queue(schedule.task.queue);
+  if (auto size =
+          check_size(queue->settings(), {"payload", "task.payload"}, schedule.task.payload.size());
+      !size) {
+    return std::unexpected(std::move(size.error()));
+  }
   const auto found = state.schedules.find(schedule.name);
   const bool is_new = found == state.schedules.end();
   if (!mode.replaces && !is_new) {

@@ -188,6 +188,11 @@ Result<Settled> settle(State& state, const Settlement& settlement, TimePoint now
   const bool ends = settlement.event == Event::done || settlement.event == Event::cancel ||
                     is_waiting(slot.state);
   if (slot.cancel_requested && !ends) return Settled{SettleStatus::cancel_requested, slot.state};
+  if (auto size =
+          check_size(state.queue_at(slot.queue).settings(), "result", settlement.result.size());
+      !size) {
+    return std::unexpected(std::move(size.error()));
+  }
   if (auto good = check_follow_ups(state, settlement.follow_ups, now); !good) {
     return std::unexpected(std::move(good.error()));
   }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/check.h"
 #include "core/values.h"
 #include "store/embedded/state.h"
 
@@ -37,6 +38,8 @@ std::unexpected<Error> lease_lost(const TaskId& id);
 TimePoint ready_moment(const NewTask& task, TimePoint now);
 // An error if the queue takes no tasks now.
 Result<void> check_open(const QueueEntry& queue);
+// Whether the queue takes a payload or result (`what`) of so many bytes.
+Result<void> check_size(const QueueSettings& queue, const What& what, std::size_t bytes);
 Result<Put> put(State& state, QueueFinder& queues, const NewTask& task, TimePoint now);
 // Tasks that come with another change and skip depth, rate and `active`. Check all, then add all.
 Result<void> check_follow_up(const State& state, const NewTask& task, TimePoint now);

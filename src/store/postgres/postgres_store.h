@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/limits.h"
 #include "store/book/book.h"
 #include "store/postgres/batch.h"
 #include "store/postgres/format.h"
@@ -245,6 +246,8 @@ class PostgresStore final : public Store {
   std::chrono::nanoseconds looked_back_{0};    // for tasks that a changed rule left behind
   std::int64_t version_ = 0;                   // of the settings in the book
   std::vector<std::int32_t> keeping_nothing_;  // queues, the first 100: a hint for done.sql
+  // What every queue takes: done.sql does not know whose tasks it settles.
+  std::size_t smallest_task_size_ = limits::usual_task_size;
   Promise promise_;  // what the server makes of a commit, as it was when the store was opened
   std::set<std::pair<std::int16_t, std::int64_t>> partitions_;  // class and day, known to be there
   std::unique_ptr<Listener> listener_;                          // none behind a pooler

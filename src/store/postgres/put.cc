@@ -82,6 +82,11 @@ struct PlainPut {
       refused.push_back(place);
       return std::unexpected(std::move(open.error()));
     }
+    if (auto size = embedded::check_size(queue->settings(), "payload", task.payload.size());
+        !size) {
+      refused.push_back(place);
+      return std::unexpected(std::move(size.error()));
+    }
     places.emplace(task.id, place);
     const TimePoint start = embedded::ready_moment(task, now);
     put.state = task.held ? TaskState::created : waiting_state(start, now);

@@ -153,6 +153,8 @@ void write_queue(const QueueEntry& entry, Batch& batch) {
       .keep_dead_last = number_of(dead.last),
       .completed_class = class_of(completed),
       .dead_class = class_of(dead),
+      .max_task_size =
+          number_of(settings.max_task_size),  // for millrace.put(); here it is a policy
       .policies = postgres::Bytes{policies},
       .created_at = queue.created_at,
       .updated_at = queue.updated_at});
@@ -196,6 +198,7 @@ PostgresStore::Answer<void> PostgresStore::enter_queues(const Rows& rows) {
   version_ = version;
   book_.close();
   keeping_nothing_.clear();
+  smallest_task_size_ = limits::usual_task_size;
   std::vector<std::uint16_t> gone;
   for (const auto& [name, index] : state().queue_names()) gone.push_back(index);
   for (const std::uint16_t index : gone) state().erase_queue(state().queue_at(index));
@@ -204,6 +207,8 @@ PostgresStore::Answer<void> PostgresStore::enter_queues(const Rows& rows) {
         keeping_nothing_.size() < most_hints) {
       keeping_nothing_.push_back(index);
     }
+    smallest_task_size_ = std::min<std::size_t>(
+        smallest_task_size_, queue.settings.max_task_size.value_or(limits::usual_task_size));
     state().put_queue_at(index, std::move(queue));
   }
   book_.close();

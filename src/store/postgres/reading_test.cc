@@ -62,7 +62,7 @@ class Reading : public SqlSession {
     std::vector<TaskId> ids;
     for (std::size_t i = 0; i < count; ++i) {
       ids.push_back(
-          put(task("q", {.type = type, .payload = std::string(limits::max_payload, 'x')})).id);
+          put(task("q", {.type = type, .payload = std::string(limits::usual_task_size, 'x')})).id);
     }
     return ids;
   }

@@ -40,7 +40,7 @@ class RulesInSql : public SqlSession {
 };
 
 TEST_F(RulesInSql, sizes_are_limited_as_in_core) {
-  expect_limit("repeat('x', {})", "bytes", limits::max_payload);
+  expect_limit("repeat('x', {})", "bytes", limits::usual_task_size);
   expect_limit("type => repeat('x', {})", "bytes", limits::max_name);
   expect_limit("client_id => repeat('x', {})", "bytes", limits::max_label);
   expect_limit("request_id => repeat('x', {})", "bytes", limits::max_label);

@@ -15,11 +15,11 @@
 namespace millrace::store_postgres {
 namespace {
 
-// What done.sql settles: the end of most leases.
-bool is_plainly_done(const Settlement& settlement) {
+// What done.sql settles: the end of most leases. `most`: bytes of a result that every queue takes.
+bool is_plainly_done(const Settlement& settlement, std::size_t most) {
   return settlement.event == Event::done && settlement.follow_ups.empty() &&
-         !settlement.error.has_value() && std::holds_alternative<Held>(settlement.expect) &&
-         validate(settlement).has_value();
+         settlement.result.size() <= most && !settlement.error.has_value() &&
+         std::holds_alternative<Held>(settlement.expect) && validate(settlement).has_value();
 }
 
 struct Split {
@@ -29,7 +29,8 @@ struct Split {
 
 // Several settlements or extensions of one task must be applied one after the other; so must all if
 // one of them brings tasks that want a key which another one frees.
-Split split(std::span<const Settlement> settlements, std::span<const Extension> extensions) {
+Split split(std::span<const Settlement> settlements, std::span<const Extension> extensions,
+            std::size_t most) {
   Split parts;
   std::set<TaskId> seen;
   std::set<TaskId> twice;
@@ -44,7 +45,7 @@ Split split(std::span<const Settlement> settlements, std::span<const Extension> 
   for (const Extension& extension : extensions) twice.insert(extension.id);
   for (std::size_t i = 0; i < settlements.size(); ++i) {
     const bool plain =
-        !in_order && !twice.contains(settlements[i].id) && is_plainly_done(settlements[i]);
+        !in_order && !twice.contains(settlements[i].id) && is_plainly_done(settlements[i], most);
     (plain ? parts.plain : parts.others).push_back(i);
   }
   std::ranges::sort(parts.plain, {}, [&](std::size_t i) { return settlements[i].id; });
@@ -120,8 +121,8 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
     if (auto good = check_batch(size); !good) return std::unexpected(good.error());
   }
   if (auto there = make_partitions(now); !there) return std::unexpected(there.error());
-  const Split parts = split(settlements, extensions);
   return change("work", now, [&](Connection& connection) -> Answer<WorkResult> {
+    const Split parts = split(settlements, extensions, smallest_task_size_);
     WorkResult result;
     result.settled.assign(settlements.size(), Settled{});
     Batch batch;

@@ -14,6 +14,7 @@ const described = {
   limits: {
     max_concurrent: [{ is: 'count', least: 1, unlimited: true }, ''],
     max_depth: [count(1), ''],
+    max_task_size: [count(1024, 16_777_216), '1048576'],
     put_rate: [{ is: 'rate' }, ''],
     process_rate: [{ is: 'rate' }, ''],
   },

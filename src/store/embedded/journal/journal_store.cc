@@ -30,6 +30,8 @@ static_assert(JournalOptions::usual_cache > most_unwritten);
 constexpr std::size_t least_segment = 4U << 10U;
 constexpr std::size_t most_segment = 64U << 20U;
 static_assert(most_segment <= Place::max_offset / 2);
+// A body, and notes with a result and all that may stand beside it.
+static_assert(std::max(limits::max_payload, limits::max_result) + limits::mib < Place::max_size);
 
 // The space a put may take in the log; none if it will be refused for its size.
 std::size_t bytes_of(const NewTask& task) {

@@ -129,7 +129,8 @@ columns(holder queue:integer key:text task:uuid number:bigint until:timestamptz)
 set(queue_columns
   queue name number id description active draining removing paused_until max_concurrent max_depth put_max put_per
   process_max process_per priority weight ageing lease timeout batch_size max_lost dead_letters keep_completed_for
-  keep_completed_last keep_dead_for keep_dead_last completed_class dead_class policies created_at updated_at)
+  keep_completed_last keep_dead_for keep_dead_last completed_class dead_class max_task_size policies created_at
+  updated_at)
 columns(queue ${queue_columns})
 list(TRANSFORM queue_columns PREPEND ":" OUTPUT_VARIABLE word_queue_values)
 list(JOIN word_queue_values ", " word_queue_values)  # the parameters of put_queue.sql
