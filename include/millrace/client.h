@@ -5,6 +5,7 @@
 #pragma once
 
 #include <millrace/fields.h>
+#include <millrace/graph.h>
 #include <millrace/ids.h>
 #include <millrace/queue.h>
 #include <millrace/result.h>
@@ -82,6 +83,11 @@ class Client {
   Result<Put> put(QueueRef queue, const T& payload, PutOptions options = {}) {
     return put(new_task(std::move(queue), encode(payload), std::move(options)));
   }
+  // All of the graph's tasks or none, in the order of Graph::add(). An error says in its field
+  // which task it is about: `tasks[3].queue`.
+  Result<std::vector<Put>> put(const Graph& graph);
+  // The tasks that a task waits or waited for, with what came of them.
+  Result<std::vector<Parent>> parents(TaskId task);
   Result<Task> find(TaskId task);
   // The task when it has ended, or as it is after `wait`.
   Result<Task> await(TaskId task, Duration wait);

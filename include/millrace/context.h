@@ -2,6 +2,7 @@
 #pragma once
 
 #include <millrace/fields.h>
+#include <millrace/graph.h>
 #include <millrace/handler.h>
 #include <millrace/ids.h>
 #include <millrace/result.h>
@@ -15,6 +16,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace millrace {
 
@@ -86,6 +88,11 @@ class Context {
   // What the task was released with, after an earlier run has returned Park; nullopt: nothing, or
   // its time was over.
   const std::optional<std::string>& answer() const { return task().answer; }
+
+  // ---- The tasks that this one waited for ----
+  // What came of them, in the order of the put, read from the store at each call. One that has been
+  // removed has no state.
+  Result<std::vector<Parent>> parents() const;
 
   // ---- Follow-ups: put in the same commit as the end of this task, or not at all ----
   // `invalid` if the settlement cannot hold it.

@@ -258,7 +258,7 @@ struct Task {
   TaskId parent = {};
   std::uint32_t cost = 1;
   std::optional<After> after = std::nullopt;
-  std::uint32_t waits_for = 0;  // so many of `after` have not ended
+  std::vector<TaskId> waits_for = {};  // those of `after` that have not ended, or not as they must
   std::optional<Keep> keep_completed = std::nullopt;
   std::optional<Keep> keep_dead = std::nullopt;
 

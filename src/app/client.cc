@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/client_parts.h"
+#include "core/seed.h"
 #include "core/uuid.h"
 #include "store/store.h"
 
@@ -97,6 +98,22 @@ Result<Put> Client::put(NewTask task) {
   if (!away || !in_place) return result;
   const auto done = in_place(*copy);
   return done ? Result<Put>(*done) : result;
+}
+
+Result<std::vector<Put>> Client::put(const Graph& graph) {
+  UuidSource ids(random_seed());
+  const TimePoint now = parts_->opened.broker().now();
+  return parts_->call<std::vector<Put>>([&](Broker& broker, Ask ask, auto done) {
+    broker.put_all(ask, graph.tasks([&] { return TaskId{ids.next(now)}; }), std::move(done));
+  });
+}
+
+Result<std::vector<Parent>> Client::parents(TaskId task) {
+  return all_parents([&](ParentsRequest request) {
+    return parts_->call<Parents>([&](Broker& broker, Ask ask, auto done) {
+      broker.parents(ask, task, request, std::move(done));
+    });
+  });
 }
 
 Result<Task> Client::find(TaskId task) {

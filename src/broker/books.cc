@@ -180,6 +180,7 @@ Result<WorkResult> work_in_batches(Store& store, std::size_t batch, const Work& 
                        append(result.settled, answer->settled);
                        append(result.extended, answer->extended);
                        append(result.taken, answer->taken);
+                       result.more = result.more || answer->more;
                        return true;
                      });
   if (failure) return std::unexpected(std::move(*failure));

@@ -9,6 +9,7 @@
 // Nothing is answered before it is stored.
 #pragma once
 
+#include <millrace/graph.h>
 #include <millrace/ids.h>
 #include <millrace/queue.h>
 #include <millrace/result.h>
@@ -85,8 +86,24 @@ enum class Gate : std::uint8_t {
   behind = 9,       // other tasks come before it
   next = 10,        // nothing stands in its way: the next take gets it
   parked = 11,      // it has run, and waits for an answer
+  waits_for = 12,   // other tasks must end before it
 };
-inline constexpr std::size_t gate_count = 12;
+inline constexpr std::size_t gate_count = 13;
+
+struct ParentsRequest {
+  std::uint32_t from = 0;     // a place among them
+  std::uint32_t limit = 100;  // 1 to 1,000
+};
+
+// A page ends early with the parent whose result brings it to 16 MiB.
+struct Parents {
+  std::vector<Parent> parents = {};  // in the order of the put
+  std::uint32_t total = 0;
+  std::uint32_t waits_for = 0;                       // so many of all have not ended as they must
+  std::optional<std::uint32_t> next = std::nullopt;  // where to go on; nullopt: these were the last
+
+  friend bool operator==(const Parents&, const Parents&) = default;
+};
 
 struct Explanation {
   TaskId id = {};
@@ -209,6 +226,19 @@ struct Handled {
   std::uint64_t refused = 0;  // gone, or not a dead letter any more
 };
 
+// Every page, from the first on: page(ParentsRequest) returns a Result<Parents>.
+template <class Page>
+Result<std::vector<Parent>> all_parents(const Page& page) {
+  std::vector<Parent> all;
+  for (ParentsRequest request{.limit = 1000};;) {
+    Result<Parents> some = page(request);
+    if (!some) return std::unexpected(std::move(some.error()));
+    for (Parent& parent : some->parents) all.push_back(std::move(parent));
+    if (!some->next || *some->next <= request.from) return all;
+    request.from = *some->next;
+  }
+}
+
 using QueueChange = std::move_only_function<Result<void>(QueueSettings&)>;
 
 class Broker {
@@ -231,6 +261,9 @@ class Broker {
   virtual void put(Ask ask, std::vector<NewTask> tasks,
                    Completion<std::vector<Result<Put>>> done) = 0;
 
+  // The same for all of them or none: see Writer::put_all(). At most limits::max_put_all.
+  virtual void put_all(Ask ask, std::vector<NewTask> tasks, Completion<std::vector<Put>> done) = 0;
+
   virtual void work(Ask ask, WorkOrder order, Completion<WorkResult> done) = 0;
 
   // ---- Tasks -----------------------------------------------------------------------------------
@@ -242,6 +275,9 @@ class Broker {
   }
   virtual void list(Ask ask, ListRequest request, Completion<TaskPage> done) = 0;
   virtual void explain(Ask ask, TaskRef task, Completion<Explanation> done) = 0;
+
+  // The tasks that a task waits or waited for, with what came of them.
+  virtual void parents(Ask ask, TaskRef task, ParentsRequest request, Completion<Parents> done) = 0;
 
   using States = std::vector<Result<TaskState>>;
   virtual void cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,

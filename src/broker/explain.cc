@@ -10,6 +10,7 @@
 #include "core/limits.h"
 #include "core/time_text.h"
 #include "core/transition.h"
+#include "core/uuid.h"
 
 namespace millrace {
 namespace {
@@ -125,6 +126,7 @@ class Gates {
 
   std::optional<Explanation> held() const {
     if (task_.state != TaskState::created) return std::nullopt;
+    if (!task_.waits_for.empty()) return waits();
     if (!is_parked(task_)) return at(Gate::held, "It is held until it is released.");
     const std::string since = format_time(task_.updated_at);
     if (task_.start == never) {
@@ -142,6 +144,32 @@ class Gates {
               fmt::format("It has been parked since {} until it is released, at the latest {}.",
                           since, moment_text(task_.start, now_)),
               task_.start);
+  }
+
+  Explanation waits() const {
+    const After& after = *task_.after;
+    std::string text = fmt::format("It waits for {} of {} {}: ", task_.waits_for.size(),
+                                   after.tasks.size(), after.tasks.size() == 1 ? "task" : "tasks");
+    bool ended = false;
+    bool gone = false;
+    for (std::size_t i = 0; i < facts_.parents.size(); ++i) {
+      const auto& [id, state] = facts_.parents[i];
+      ended = ended || (state && is_final(*state));
+      gone = gone || !state;
+      text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", to_text(id.value),
+                          state ? name_of(*state) : "not there");
+    }
+    const std::size_t more = task_.waits_for.size() - facts_.parents.size();
+    if (more != 0) text += fmt::format(" and {} more", more);
+    text += '.';
+    if (ended && after.otherwise == Otherwise::cancel) {
+      text += " It will be cancelled because of how one of them ended.";
+    } else if (ended) {
+      text += " A release lets it run, and so does a retry of what ended that completes.";
+    } else if (gone) {
+      text += " A release lets it run.";
+    }
+    return at(Gate::waits_for, std::move(text));
   }
 
   std::optional<Explanation> not_due() const {

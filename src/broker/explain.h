@@ -4,6 +4,10 @@
 #include <millrace/queue.h>
 #include <millrace/task.h>
 #include <millrace/time.h>
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "broker/broker.h"
 #include "core/rate_window.h"
@@ -17,7 +21,12 @@ struct ExplainFacts {
   const QueueStats& stats;
   const RateWindow& takes;  // of the queue, as seen by this broker
   TimePoint now;
+  // The first of the tasks that it waits for; nullopt: not there.
+  std::vector<std::pair<TaskId, std::optional<TaskState>>> parents = {};
 };
+
+// How many of those are named.
+inline constexpr std::size_t named_parents = 3;
 
 // The first gate that is closed, in the order of Gate.
 Explanation explain(const ExplainFacts& facts);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/uuid.h"
 #include "tests/support/broker_driver.h"
 #include "tests/support/matchers.h"
 
@@ -61,6 +62,26 @@ TEST_F(ExplainTest, running_tasks) {
 
 TEST_F(ExplainTest, held_tasks) {
   expect(put({.held = true}).id, Gate::held, "It is held until it is released.");
+}
+
+TEST_F(ExplainTest, tasks_that_wait_for_others) {
+  std::vector<TaskId> ids;
+  std::string named;
+  for (int i = 0; i < 5; ++i) {
+    ids.push_back(put({.start = t0 + 1h}).id);
+    if (i < 3) named += (i == 0 ? "" : ", ") + to_text(ids.back().value) + " (delayed)";
+  }
+  const Put child = put({.after = After{.tasks = ids, .otherwise = Otherwise::hold}});
+  expect(child.id, Gate::waits_for, "It waits for 5 of 5 tasks: " + named + " and 2 more.");
+  const Put other = put({.after = After{.tasks = {ids[0]}}});
+  expect(other.id, Gate::waits_for,
+         "It waits for 1 of 1 task: " + to_text(ids[0].value) + " (delayed).");
+  must(d.try_cancel(ids[0]));
+  EXPECT_THAT(d.explain(child.id).sentence, HasSubstr(" (cancelled), "));
+  EXPECT_THAT(d.explain(child.id).sentence,
+              HasSubstr("A release lets it run, and so does a retry"));
+  EXPECT_THAT(d.explain(other.id).sentence,
+              HasSubstr("It will be cancelled because of how one of them ended."));
 }
 
 TEST_F(ExplainTest, parked_tasks) {

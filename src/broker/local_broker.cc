@@ -210,6 +210,7 @@ Result<void> LocalBroker::check_task(const Ask& ask, const QueueBook::Reading& b
     return fail(ErrorCode::invalid, "callback is given, but nothing here delivers callbacks",
                 "callback");
   }
+  if (task.after && !books_.traits.graphs) return no_graphs("after");
   const std::size_t known = unknown.size();
   if (auto good = check_queue(ask, book, task.queue, unknown); !good) return good;
   if (unknown.size() == known && book.find(task.queue) != nullptr) return {};
@@ -275,125 +276,6 @@ std::vector<std::optional<Error>> LocalBroker::refusals(const Ask& ask, BulkActi
     refused[i] = std::move(error);
   }
   return refused;
-}
-
-// ---- Put ----------------------------------------------------------------------------------------
-
-namespace {
-
-// A run of consecutive tasks that are alike.
-struct PutRun {
-  std::string queue = {};  // empty: not known yet
-  std::string type = {};
-  std::string client_id = {};
-  std::uint32_t count = 0;
-};
-
-// What must be known about a put when it is answered.
-struct PutJob {
-  Completion<std::vector<Result<Put>>> done;
-  std::vector<std::optional<Error>> refused = {};  // by task; empty: none is
-  std::vector<PutRun> runs = {};
-  std::vector<QueueRef> queues = {};  // by task, where some are unknown
-  TimePoint first_start = never;
-};
-
-void note_task(PutJob& job, const QueueBook::Reading& book, const NewTask& task, TimePoint now) {
-  const auto* name = std::get_if<std::string>(&task.queue);
-  const Queue* known = name == nullptr ? book.find(task.queue) : nullptr;
-  const std::string_view queue = name != nullptr    ? std::string_view(*name)
-                                 : known != nullptr ? std::string_view(known->settings.name)
-                                                    : std::string_view();
-  const bool same = !job.runs.empty() && !queue.empty() && job.runs.back().queue == queue &&
-                    job.runs.back().type == task.type &&
-                    job.runs.back().client_id == task.client_id;
-  if (!same) job.runs.push_back({std::string(queue), task.type, task.client_id});
-  ++job.runs.back().count;
-  job.first_start = std::min(job.first_start, first_start_of(task, now).value_or(never));
-}
-
-// Names the queues that were given by a number or an id not known when the tasks came.
-void name_queues(PutJob& job, const QueueBook& queues) {
-  std::size_t at = 0;
-  for (PutRun& run : job.runs) {
-    if (run.queue.empty() && at < job.queues.size()) {
-      if (const auto found = queues.find(job.queues[at])) run.queue = found->settings.name;
-    }
-    at += run.count;
-  }
-}
-
-void record_put(Books& books, const std::vector<Result<Put>>& results, PutJob& job, TimePoint now) {
-  if (!job.queues.empty()) name_queues(job, books.queues);
-  std::vector<std::string> gone;
-  {
-    Recorder recorder(books, now);
-    for (const auto& error : job.refused) {
-      if (error) recorder.refused(error->code);
-    }
-    std::size_t at = 0;
-    for (const PutRun& run : job.runs) {
-      for (std::uint32_t i = 0; i < run.count; ++i) {
-        const auto& result = results[at++];
-        if (!result) {
-          recorder.refused(result.error().code);
-          if (result.error().code == ErrorCode::not_found) gone.push_back(run.queue);
-        } else if (result->existing) {
-          recorder.existing(run.queue, run.type);
-          if (result->replaced) {
-            recorder.happened({result->id, run.queue, run.type, run.client_id}, EventKind::changed,
-                              result->state.value_or(TaskState::queued));
-          }
-        } else {
-          recorder.put({result->id, run.queue, run.type, run.client_id},
-                       result->state.value_or(TaskState::queued));
-        }
-      }
-    }
-  }
-  // Another process removed it: the next put will find out.
-  for (const std::string& queue : gone) books.queues.forget(queue);
-}
-
-}  // namespace
-
-void LocalBroker::put(Ask ask, std::vector<NewTask> tasks,
-                      Completion<std::vector<Result<Put>>> done) {
-  if (auto good = check::count("tasks", tasks.size(), limits::max_batch); !good) {
-    return done(std::unexpected(std::move(good.error())));
-  }
-  const TimePoint now = clock_.now();
-  books_.ids.fill(tasks, now);
-  PutJob job{.done = std::move(done)};
-  std::vector<QueueRef> unknown;
-  {
-    const QueueBook::Reading book(books_.queues);
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      auto good = check_task(ask, book, tasks[i], now, unknown);
-      if (good) {
-        note_task(job, book, tasks[i], now);
-        if (tasks[i].start_by) job.first_start = std::min(job.first_start, *tasks[i].start_by);
-        continue;
-      }
-      job.refused.resize(tasks.size());
-      job.refused[i] = std::move(good.error());
-    }
-  }
-  drop_refused(tasks, job.refused);
-  if (!unknown.empty()) {
-    for (const NewTask& task : tasks) job.queues.push_back(task.queue);
-  }
-  const auto problems = need_queues(ask, std::move(unknown), {});
-  coalescer_.put(ask.caller, std::move(tasks), ask.deadline,
-                 [this, ask, problems,
-                  job = std::move(job)](Result<std::vector<Result<Put>>> results) mutable {
-                   if (!results) return job.done(std::move(results));
-                   if (problems) explain_missing(*results, job.queues, problems->of);
-                   record_put(books_, *results, job, clock_.now());
-                   hide_others(ask, *results);
-                   if (job.first_start != never) runner_.wake_at(sweeper_, job.first_start);
-                   job.done(with_refused(std::move(*results), std::move(job.refused)));
-                 });
 }
 
 }  // namespace millrace

@@ -97,6 +97,8 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
     return {.enabled = books_.options.manager, .desired = desired_processors()};
   }
 
+  // For a task that is put later; others may wait for it.
+  TaskId new_task_id() { return {books_.ids.next(clock_.now())}; }
   // A page of a list: tasks that match the search.
   void search(Ask ask, ListRequest request, TaskSearch search, Completion<TaskPage> done);
   void family(Ask ask, TaskRef task, Completion<Family> done);
@@ -128,11 +130,13 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   void give_back(const WorkResult& result) override;
 
   void put(Ask ask, std::vector<NewTask> tasks, Completion<std::vector<Result<Put>>> done) override;
+  void put_all(Ask ask, std::vector<NewTask> tasks, Completion<std::vector<Put>> done) override;
   void work(Ask ask, WorkOrder order, Completion<WorkResult> done) override;
 
   void await(Ask ask, TaskRef task, Duration wait, Completion<Task> done) override;
   void list(Ask ask, ListRequest request, Completion<TaskPage> done) override;
   void explain(Ask ask, TaskRef task, Completion<Explanation> done) override;
+  void parents(Ask ask, TaskRef task, ParentsRequest request, Completion<Parents> done) override;
   void cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,
               Completion<States> done) override;
   void retry(Ask ask, std::vector<TaskId> tasks, Completion<States> done) override;
@@ -209,6 +213,10 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   static std::vector<std::optional<Error>> refusals(const Ask& ask, BulkAction action,
                                                     const std::vector<Result<Task>>& tasks);
 
+  std::unexpected<Error> no_graphs(std::string_view field) const;
+  // The error of a queue that a put all or none needed, instead of what the store says of it.
+  static Error missing_queue(const Problems& problems, const std::vector<QueueRef>& queues,
+                             Error error);
   // A put whose id a task has that the caller may not see is a conflict, which says nothing of that
   // task.
   static void hide_others(const Ask& ask, std::vector<Result<Put>>& puts);
@@ -247,6 +255,10 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   void act_on_dead(const std::shared_ptr<Rounds>& rounds, DeadAction action);
   void next_clear(const std::shared_ptr<Rounds>& rounds);
   void finished(const TaskId& id);
+  // Tasks have ended that others may wait for.
+  void tell_children() {
+    if (books_.traits.graphs) runner_.wake_at(sweeper_, TimePoint::min());
+  }
   // Reads the tasks and answers the callers that waited for them.
   void answer_waiters(std::vector<Waiters::Over> over);
   Result<States> cancel_now(Store& store, std::span<const TaskId> ids,

@@ -9,16 +9,14 @@
 #include "broker/local_broker.h"
 #include "broker/local_job.h"
 #include "broker/local_parts.h"
+#include "broker/seen.h"
 #include "store/store.h"
 
 namespace millrace {
-namespace {
 
 Error taken_id() {
   return {ErrorCode::conflict, "a task has this id already; give the task another id"};
 }
-
-}  // namespace
 
 // A task that holds the put's unique key is in the queue of the put, so only tasks with its id are
 // looked at.

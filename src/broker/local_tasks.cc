@@ -42,6 +42,26 @@ RecordedTasks recorded_of(const FoundTasks& found) {
   return tasks;
 }
 
+using ParentStates = std::vector<std::pair<TaskId, std::optional<TaskState>>>;
+
+// The first of those that a task waits for.
+Result<ParentStates> parents_of(Reader& reader, const Task& task, const Ask& ask) {
+  ParentStates parents;
+  std::vector<TaskRef> refs;
+  for (const TaskId& id : task.waits_for) {
+    if (refs.size() < named_parents) refs.emplace_back(id);
+  }
+  if (refs.empty()) return parents;
+  const auto found = reader.find(refs, state_only);
+  if (!found) return std::unexpected(found.error());
+  for (std::size_t i = 0; i < refs.size(); ++i) {
+    const auto& parent = (*found)[i];
+    const bool seen = parent && ask.sees(parent->queue);
+    parents.emplace_back(task.waits_for[i], seen ? std::optional(parent->state) : std::nullopt);
+  }
+  return parents;
+}
+
 }  // namespace
 
 void LocalBroker::finished(const TaskId& id) {
@@ -130,12 +150,15 @@ void LocalBroker::explain(Ask ask, TaskRef task, Completion<Explanation> done) {
         if (!queues) return std::unexpected(queues.error());
         const auto counts = reader.counts(found->queue, now);
         if (!counts) return std::unexpected(counts.error());
+        auto parents = parents_of(reader, *found, ask);
+        if (!parents) return std::unexpected(std::move(parents.error()));
         return millrace::explain({.task = *found,
                                   .queue = queues->front(),
                                   .counts = counts->front(),
                                   .stats = books_.metrics.of(found->queue, now),
                                   .takes = books_.metrics.window(found->queue),
-                                  .now = now});
+                                  .now = now,
+                                  .parents = std::move(*parents)});
       },
       std::move(done));
 }
@@ -184,6 +207,7 @@ void LocalBroker::cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,
         for (std::size_t i = 0; states && i < states->size(); ++i) {
           if ((*states)[i] && is_final(*(*states)[i])) finished((*ids)[i]);
         }
+        tell_children();
         done(std::move(states));
       });
 }
@@ -226,6 +250,7 @@ void LocalBroker::remove(Ask ask, std::vector<TaskId> tasks, Completion<States> 
         for (std::size_t i = 0; states && i < states->size(); ++i) {
           if ((*states)[i]) finished((*ids)[i]);
         }
+        tell_children();
         done(std::move(states));
       });
 }

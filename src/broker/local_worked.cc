@@ -60,6 +60,7 @@ void LocalBroker::worked(const std::shared_ptr<Job>& job, Result<WorkResult> res
                           second ? std::move(second->settled[i])
                                  : Result<Settled>(std::unexpected(second.error()));
                     }
+                    if (second) first->more = first->more || second->more;
                     finish(*job, std::move(*first));
                   });
 }
@@ -69,6 +70,7 @@ void LocalBroker::finish(Job& job, WorkResult result) {
   note_settled(job, result, now);
   note_extended(job, result, now);
   note_taken(job, result, now);
+  if (result.more) runner_.wake_at(sweeper_, TimePoint::min());
   if (job.problems) {
     explain_missing(result.taken, job.wanted, job.problems->of);
     explain_missing(result.settled, job.queues_of_follow_ups(), job.problems->of);

@@ -131,6 +131,7 @@ bool RoundRunner::work_in_batches(Round& round, std::span<const Settlement> sett
           append(result.settled, answer->settled);
           append(result.extended, answer->extended);
           append(result.taken, answer->taken);
+          result.more = result.more || answer->more;
         } else if (failed(round, answer.error())) {
           return false;
         } else {
@@ -202,6 +203,7 @@ bool RoundRunner::ask(Round& round, std::span<Request* const> requests, Parts pa
     if (parts.reports) {
       hand_out(result.settled, settled, part.work.settlements.size(), part.result.settled);
       hand_out(result.extended, extended, part.work.extensions.size(), part.result.extended);
+      part.result.more = result.more;
     }
     if (!parts.takes) continue;
     part.result.taken.clear();

@@ -13,6 +13,9 @@ namespace millrace {
 // These words are the stores'.
 Error no_such_task(const TaskRef& task);
 
+// The id of a put is that of a task that the caller may not see.
+Error taken_id();
+
 // What was found, if the caller may see it.
 Result<Task> seen_by(const Ask& ask, const TaskRef& task, Result<Task> found);
 

@@ -79,6 +79,9 @@ Result<Settlement> Sweeper::decide(Store& store, const Overdue& overdue, TimePoi
     if (makes_dead_letter(settlement.event, *settings)) {
       add_dead_letter(settlement, dead_task(overdue.lease), *settings, books_.ids, now);
     }
+  } else if (overdue.parent) {
+    settlement = decide_orphaned(overdue.lease.id, std::get<Unchanged>(overdue.expect).version,
+                                 *overdue.parent, now, overdue.lease.counters);
   } else {
     settlement = decide_expired(overdue.lease.id, std::get<Unchanged>(overdue.expect).version, now,
                                 overdue.lease.counters);
@@ -113,7 +116,8 @@ Result<bool> Sweeper::settle_overdue(Store& store, TimePoint now) {
     changed = true;
     note(*ended[i], settlements[i], *settled, now);
   }
-  return changed && ended.size() == step;
+  // What could not be settled is tried again later, not at once.
+  return changed && (result->more || ended.size() == step);
 }
 
 void Sweeper::look_at_newest(Reader& reader, TimePoint now) const {

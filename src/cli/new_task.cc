@@ -135,6 +135,32 @@ Result<TaskId> id_from(std::string_view flag, std::string_view text) {
   return fail(ErrorCode::invalid, fmt::format("{} is {}; write a UUID", flag, in_quotes(text)));
 }
 
+Result<std::optional<After>> after_from(const TaskFlags& flags) {
+  if (flags.after.empty()) {
+    if (!flags.when && !flags.otherwise) return std::nullopt;
+    return fail(ErrorCode::invalid, "--when and --otherwise need --after ID");
+  }
+  After after;
+  for (const std::string& each : flags.after) {
+    const auto id = id_from("--after", each);
+    if (!id) return std::unexpected(id.error());
+    after.tasks.push_back(*id);
+  }
+  const auto choose = [](auto flag, const auto& given, auto& to) -> Result<void> {
+    using Choice = std::remove_reference_t<decltype(to)>;
+    if (!given) return {};
+    const auto names = wire::names(Choice{});
+    const auto found = choice_of(flag, *given, {names.begin(), names.end()});
+    if (!found) return std::unexpected(found.error());
+    to = Choice(*found);
+    return {};
+  };
+  auto good = choose("--when", flags.when, after.when);
+  if (good) good = choose("--otherwise", flags.otherwise, after.otherwise);
+  if (!good) return std::unexpected(std::move(good.error()));
+  return after;
+}
+
 Result<std::uint8_t> events_from(const std::vector<std::string>& given) {
   std::vector<std::string_view> names;
   for (const auto& [name, bit] : wire::callback_events) names.push_back(name);
@@ -200,7 +226,8 @@ bool TaskFlags::any() const {
   return type || priority || delay || at || start_by || id || unique || unique_scope ||
          unique_for || on_conflict || max_delay || !tags.empty() || group || client || request ||
          parent || timeout || retries || max_lost || callback || !callback_events.empty() ||
-         callback_attempts || keep_for || keep_completed || keep_dead || !meta.empty() || held;
+         callback_attempts || keep_for || keep_completed || keep_dead || !meta.empty() || held ||
+         !after.empty() || when || otherwise;
 }
 
 void takes_payload_form(Command& command, TaskFlags& flags) {
@@ -246,6 +273,11 @@ void takes_moment(Command& command, TaskFlags& flags) {
              "What to do to a task that holds the key and has not begun [keep]")
       .value("--max-delay", flags.max_delay, "DURATION",
              "Postpone it at most until this long after its first put")
+      .list("--after", flags.after, "ID,...", "Wait until these tasks have ended; up to 1,000")
+      .value("--when", flags.when, "completed|ended",
+             "Wait for their completion, or for any end [completed]")
+      .value("--otherwise", flags.otherwise, "cancel|hold|run",
+             "What to do if one of them does not complete [cancel]")
       .flag("--hold", flags.held, "Wait for `millrace task release`");
 }
 
@@ -293,6 +325,9 @@ Result<NewTask> task_from(const TaskFlags& flags, std::string_view queue, TimePo
     if (!unique) return std::unexpected(std::move(unique.error()));
     task.unique = std::move(*unique);
   }
+  auto after = after_from(flags);
+  if (!after) return std::unexpected(std::move(after.error()));
+  task.after = std::move(*after);
   auto callback = callback_from(flags);
   if (!callback) return std::unexpected(std::move(callback.error()));
   task.callback = std::move(*callback);

@@ -40,6 +40,9 @@ struct TaskFlags {
   std::optional<std::string> keep_completed = std::nullopt;
   std::optional<std::string> keep_dead = std::nullopt;
   std::vector<std::string> meta = {};
+  std::vector<std::string> after = {};
+  std::optional<std::string> when = std::nullopt;
+  std::optional<std::string> otherwise = std::nullopt;
   bool held = false;
   bool text = false;
   bool base64 = false;

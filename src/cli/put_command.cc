@@ -213,6 +213,8 @@ void add_put(Command& millrace) {
           "millrace put index '{\"doc\":5}' --unique doc-5 --unique-scope until_started "
           "--on-conflict postpone --delay 10s --max-delay 2m",
           "10s after the last change")
+      .example("millrace put mail '{}' --after $FIRST,$SECOND --otherwise hold",
+               "runs when both have completed")
       .example("millrace put add '[1,2]' --wait 30s", "prints what the worker answers")
       .example("echo hello | millrace put words - --text")
       .example("millrace put import --lines < payloads.jsonl", "thousands per second")

@@ -1,6 +1,7 @@
 // `millrace task ID`: one task, or a few by their ids.
 #include <fmt/format.h>
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "api/wire/text_writer.h"
@@ -11,9 +12,13 @@
 #include "cli/flag_values.h"
 #include "cli/new_task.h"
 #include "cli/session.h"
+#include "cli/table.h"
 #include "cli/task_view.h"
+#include "core/clip.h"
+#include "core/limits.h"
 #include "core/time_text.h"
 #include "core/transition.h"
+#include "core/utf8.h"
 #include "core/uuid.h"
 
 namespace millrace::cli {
@@ -134,6 +139,51 @@ Exit result(const Options& options, Session& session) {
     }
     // Byte for byte: a program may read them.
     session.print_result(task->result);
+    return Exit::ok;
+  });
+}
+
+constexpr std::size_t most_of_a_result = 60;
+
+Table table_of(const std::vector<Parent>& parents, TimePoint now) {
+  Table table({{"ID"}, {"STATE"}, {"WAITS"}, {"QUEUE", false, 6}, {"ENDED"}, {"RESULT", false, 8}});
+  for (const Parent& each : parents) {
+    const std::string end =
+        each.error ? fmt::format("{}: {}", each.error->code, each.error->message) : each.result;
+    table.add({to_text(each.id.value),
+               each.state ? Cell(name_of(*each.state), paint_of(*each.state)) : Cell("gone"),
+               each.waits ? "yes" : "", each.queue,
+               each.finished_at ? age(*each.finished_at, now) : "",
+               is_utf8(end) ? clip(end, most_of_a_result) : "not text"});
+  }
+  return table;
+}
+
+// All pages of one task.
+Result<Parents> all_parents(const TaskRef& ref, Session& session) {
+  Parents all;
+  ParentsRequest request{.limit = limits::max_parents};
+  for (;;) {
+    auto page = session.ask<Parents>(&HttpBroker::parents, ref, request);
+    if (!page) return page;
+    std::ranges::move(page->parents, std::back_inserter(all.parents));
+    all.total = page->total, all.waits_for = page->waits_for;
+    if (!page->next || *page->next <= request.from) return all;
+    request.from = *page->next;
+  }
+}
+
+Exit parents(const Options& options, Session& session) {
+  return each(options, session, [&](const TaskRef& ref, bool) {
+    const auto found = all_parents(ref, session);
+    if (!found) return session.fail_missing(found.error(), how_to_find);
+    if (session.json()) {
+      session.print_json(wire::view_of(*found));
+    } else if (found->total == 0) {
+      session.console().say("It waits for no other task.");
+    } else {
+      session.out() << table_of(found->parents, session.now()).text(session.look());
+    }
     return Exit::ok;
   });
 }
@@ -270,6 +320,9 @@ void add_looking(Command& task, const std::shared_ptr<Options>& options) {
       .example(fmt::format("millrace task wait {} --timeout 30s", an_id));
   add(task, options, "log", "Print its log lines", log)
       .example(fmt::format("millrace task log {}", an_id));
+  add(task, options, "parents", "List the tasks that it waits for, with their results", parents)
+      .explain("These are the tasks that --after named. A task that has been removed is gone.")
+      .example(fmt::format("millrace task parents {}", an_id));
   add(task, options, "result", "Print its result, byte for byte", result)
       .example(fmt::format("millrace task result {} > result.json", an_id));
 }
@@ -304,7 +357,9 @@ void add_task(Command& millrace) {
       .value("--expect-version", options->version, "N",
              "Refuse it if the task has another version, which `task show --json` prints")
       .explain(
-          "A held task was put with --hold. A parked one has run, and its handler waits for an "
+          "A held task was put with --hold, or with --after: then it runs without waiting for "
+          "those "
+          "tasks. A parked one has run, and its handler waits for an "
           "answer, for example an approval; the next run gets the data.")
       .example(fmt::format("millrace task release {}", an_id))
       .example(fmt::format("millrace task release {} --data '{{\"approved\":true}}'", an_id))

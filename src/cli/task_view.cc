@@ -26,6 +26,9 @@ constexpr Duration again_after = std::chrono::milliseconds(500);  // while a ser
 std::string remark_on(const Task& task, TimePoint now) {
   switch (task.state) {
     case TaskState::created:
+      if (!task.waits_for.empty()) {
+        return "waits for " + counted(task.waits_for.size(), "task", "tasks");
+      }
       if (!is_parked(task)) return "held";
       return task.start == never ? "parked" : "parked, released " + age(task.start, now);
     case TaskState::queued:
@@ -148,6 +151,11 @@ Sheet sheet_of(const Task& task, const std::optional<Explanation>& why, TimePoin
   sheet.add("group", task.group);
   sheet.add("tags", joined(task.tags));
   if (!task.parent.value.is_nil()) sheet.add("parent", to_text(task.parent.value));
+  if (task.after) {
+    sheet.add("after", fmt::format("{}, {} still to end; `task parents` lists them",
+                                   counted(task.after->tasks.size(), "task", "tasks"),
+                                   task.waits_for.size()));
+  }
   sheet.add("metadata", task.metadata);
   return sheet;
 }

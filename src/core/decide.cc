@@ -5,6 +5,7 @@
 #include "core/limits.h"
 #include "core/retry.h"
 #include "core/transition.h"
+#include "core/uuid.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -162,6 +163,19 @@ Settlement decide_expired(TaskId id, Version version, TimePoint now, const Count
           .ready = now,
           .counters = counters,
           .error = fitted({.code = "expired", .message = "not started in time"}, now)};
+}
+
+Settlement decide_orphaned(TaskId id, Version version, const EndedParent& parent, TimePoint now,
+                           const Counters& counters) {
+  return {.id = id,
+          .expect = Unchanged{version},
+          .event = Event::cancel,
+          .ready = now,
+          .counters = counters,
+          .error = fitted({.code = "parent_ended",
+                           .message = fmt::format("task {}, which it waited for, is {}",
+                                                  to_text(parent.id.value), name_of(parent.state))},
+                          now)};
 }
 
 Settlement decide_cancelled(const Settlement& refused, TimePoint now) {

@@ -14,6 +14,8 @@
 #include <optional>
 #include <string_view>
 
+#include "core/values.h"
+
 namespace millrace {
 
 // A handler ended. `random` in [0, 1) picks the point inside the policy's jitter.
@@ -41,6 +43,10 @@ Settlement decide_lost(const Lease& lease, TimePoint until, bool cancel_requeste
 // A waiting task's start_by passed: cancelled, code `expired`. Holds only if the task is still the
 // one of `version`; `counters` are the task's, which stay.
 Settlement decide_expired(TaskId id, Version version, TimePoint now, const Counters& counters = {});
+
+// A task that it waited for ended otherwise than it must: cancelled, code `parent_ended`.
+Settlement decide_orphaned(TaskId id, Version version, const EndedParent& parent, TimePoint now,
+                           const Counters& counters = {});
 
 // The store answered `cancel_requested` to `refused`: cancelled instead, under the same
 // expectation. The outcome of the run goes into the error's details.

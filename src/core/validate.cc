@@ -119,6 +119,48 @@ Result<void> check_unique(const NewTask& task) {
   return {};
 }
 
+Result<void> check_after(const NewTask& task) {
+  const After& after = *task.after;
+  const auto refuse = [](std::string message, std::string field) {
+    return fail(ErrorCode::invalid, std::move(message), std::move(field));
+  };
+  if (after.tasks.empty()) {
+    return refuse("after names no task; name at least one, or leave it out", "after.tasks");
+  }
+  if (auto ok = check::count({"tasks to wait for", "after.tasks"}, after.tasks.size(),
+                             limits::max_parents);
+      !ok) {
+    return ok;
+  }
+  if (auto ok = check::enumerator({"when", "after.when"}, after.when, AfterWhen::ended); !ok) {
+    return ok;
+  }
+  if (auto ok =
+          check::enumerator({"otherwise", "after.otherwise"}, after.otherwise, Otherwise::run);
+      !ok) {
+    return ok;
+  }
+  if (task.held) {
+    return refuse("both held and after are given; a task with after is held until those have ended",
+                  "held");
+  }
+  std::vector<std::pair<TaskId, std::size_t>> sorted;
+  for (std::size_t i = 0; i < after.tasks.size(); ++i) sorted.emplace_back(after.tasks[i], i);
+  std::ranges::sort(sorted);
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    const auto& [id, place] = sorted[i];
+    const std::string field = fmt::format("after.tasks[{}]", place);
+    if (id.value.is_nil()) return refuse("the id of a task to wait for is nil", field);
+    if (id == task.id) {
+      return refuse(fmt::format("task {} would wait for itself", to_text(id.value)), field);
+    }
+    if (i != 0 && id == sorted[i - 1].first) {
+      return refuse(fmt::format("task {} is named twice in after", to_text(id.value)), field);
+    }
+  }
+  return {};
+}
+
 Result<void> check_policy(const NewTask& task) {
   if (auto ok = check::timeout(task.timeout); !ok) return ok;
   if (task.retry) {
@@ -132,6 +174,9 @@ Result<void> check_policy(const NewTask& task) {
   }
   if (auto ok = check::own_keep("keep_completed", task.keep_completed); !ok) return ok;
   if (auto ok = check::own_keep("keep_dead", task.keep_dead); !ok) return ok;
+  if (task.after) {
+    if (auto ok = check_after(task); !ok) return ok;
+  }
   if (!task.keep_for) return {};
   if (task.keep_completed || task.keep_dead) {
     return fail(ErrorCode::invalid,
@@ -226,7 +271,7 @@ bool suits(Event event, const Expectation& expect) {
   if (std::holds_alternative<Lost>(expect)) {
     return among({Event::lose, Event::exhaust, Event::cancel});
   }
-  return event == Event::expire;
+  return among({Event::expire, Event::cancel});
 }
 
 Result<void> check_checkpoint(const std::optional<std::string>& checkpoint) {
@@ -240,7 +285,7 @@ std::string_view allowed_for(const Expectation& expect) {
            "and park";
   }
   if (std::holds_alternative<Lost>(expect)) return "a lost lease ends in lose, exhaust or cancel";
-  return "a wait ends in expire";
+  return "a wait ends in expire or cancel";
 }
 
 }  // namespace
@@ -276,6 +321,12 @@ Result<void> validate(const Schedule& schedule) {
                 "a schedule's task has a start or start_by; allowed is a delay, which counts from "
                 "each tick",
                 schedule.task.start ? "task.start" : "task.start_by");
+  }
+  if (schedule.task.after) {
+    return fail(ErrorCode::invalid,
+                "a schedule's task has after, but each tick puts a new task; let the task that is "
+                "put by the tick put the others",
+                "task.after");
   }
   if (auto ok = inside("task", check_task(schedule.task)); !ok) return ok;
   if (auto ok = check::enumerator("overlap", schedule.overlap, Overlap::allow); !ok) return ok;
@@ -367,7 +418,14 @@ Result<void> validate(const Settlement& settlement) {
     return ok;
   }
   std::size_t bytes = 0;
-  for (const NewTask& task : settlement.follow_ups) {
+  for (std::size_t i = 0; i < settlement.follow_ups.size(); ++i) {
+    const NewTask& task = settlement.follow_ups[i];
+    if (task.after) {
+      return fail(ErrorCode::invalid,
+                  "a follow-up cannot wait for other tasks; put tasks with after by a put of their "
+                  "own",
+                  fmt::format("follow_ups[{}].after", i));
+    }
     bytes += task.payload.size() + task.metadata.size();
   }
   return check::size({"follow-ups together", "follow_ups"}, bytes, limits::max_follow_up_bytes);

@@ -53,8 +53,8 @@ Result<void> validate(const Extension& extension);
 
 // Sizes, the number and total size of follow-ups, and that the event suits the expectation: a
 // holder settles done, retry, fail, exhaust, snooze, give_back or cancel; the timer settles lose,
-// exhaust or cancel for a lost lease and expire for a wait. Each follow-up is a put of its own:
-// the store passes it through validate(NewTask).
+// exhaust or cancel for a lost lease, expire or cancel for a wait. Each follow-up is a put of its
+// own: the store passes it through validate(NewTask).
 Result<void> validate(const Settlement& settlement);
 
 }  // namespace millrace

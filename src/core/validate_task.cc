@@ -1,6 +1,7 @@
 // A task as it was elsewhere.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/as_put.h"
@@ -8,6 +9,7 @@
 #include "core/limits.h"
 #include "core/time_text.h"
 #include "core/transition.h"
+#include "core/uuid.h"
 #include "core/validate.h"
 
 namespace millrace {
@@ -101,6 +103,27 @@ Result<void> check_steps(const Task& task) {
   return check::size("answer", task.answer ? task.answer->size() : 0, limits::max_answer);
 }
 
+// What it still waits for.
+Result<void> check_waits(const Task& task) {
+  if (task.waits_for.empty()) return {};
+  const auto refuse = [](std::string message) {
+    return fail(ErrorCode::invalid, std::move(message), "waits_for");
+  };
+  if (task.state != TaskState::created || is_parked(task)) {
+    return refuse(
+        fmt::format("a task that is {} waits_for others; allowed while it is created and "
+                    "has not run",
+                    name_of(task.state)));
+  }
+  for (const TaskId& id : task.waits_for) {
+    if (!task.after || std::ranges::find(task.after->tasks, id) == task.after->tasks.end()) {
+      return refuse(
+          fmt::format("waits_for names task {}, which after does not name", to_text(id.value)));
+    }
+  }
+  return {};
+}
+
 // What happened to the task.
 Result<void> check_notes(const Task& task) {
   if (auto ok = check::text("worker", task.worker, limits::max_label); !ok) return ok;
@@ -146,6 +169,7 @@ Result<void> validate(const Task& task) {
   if (auto ok = validate(as_put(task), TimePoint{}); !ok) return ok;
   if (auto ok = check_state(task); !ok) return ok;
   if (auto ok = check_moments(task); !ok) return ok;
+  if (auto ok = check_waits(task); !ok) return ok;
   return check_notes(task);
 }
 

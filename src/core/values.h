@@ -35,13 +35,26 @@ struct WorkResult {
   std::vector<Result<Settled>> settled = {};
   std::vector<Result<Extended>> extended = {};
   std::vector<Result<std::vector<Lease>>> taken = {};
+  // Tasks that waited for others can be released or cancelled now: call advance() and due().
+  bool more = false;
 };
 
-// A lease past its end, or a waiting task past its `start_by`: what the broker must settle.
+// A task that others waited for, and how it ended.
+struct EndedParent {
+  TaskId id = {};
+  TaskState state = TaskState::cancelled;
+
+  friend bool operator==(const EndedParent&, const EndedParent&) = default;
+};
+
+// A lease past its end, a waiting task past its `start_by`, or one that waited for a task that
+// ended otherwise than it must: what the broker must settle.
 struct Overdue {
   Lease lease = {};         // the task; its token is nil where it waits
   Expectation expect = {};  // Lost or Unchanged, ready to be put into a settlement
   bool cancel_requested = false;
+  // The task is to be cancelled, because this one has ended so.
+  std::optional<EndedParent> parent = std::nullopt;
 
   friend bool operator==(const Overdue&, const Overdue&) = default;
 };
@@ -55,10 +68,10 @@ struct DueRequest {
 };
 
 struct Advanced {
-  std::size_t promoted = 0;                      // delayed or retrying, now queued
-  std::size_t removed = 0;                       // by retention or a queue's removal
-  std::size_t lifted = 0;                        // pauses and drains that ended
-  bool more = false;                             // the limit was reached: call again
+  std::size_t promoted = 0;  // delayed or retrying, now queued; or released by the end of others
+  std::size_t removed = 0;   // by retention or a queue's removal
+  std::size_t lifted = 0;    // pauses and drains that ended
+  bool more = false;         // the limit was reached: call again
   std::optional<TimePoint> next = std::nullopt;  // when something falls due again, if anything
 
   friend bool operator==(const Advanced&, const Advanced&) = default;
@@ -248,6 +261,7 @@ struct Traits {
   Duration order_step{};
   bool global_events = false;
   bool groups = false;      // queues may have rules for groups
+  bool graphs = false;      // tasks may wait for others, and puts may be all or none
   std::size_t readers = 1;  // reads that run at once; more wait for each other
 
   friend bool operator==(const Traits&, const Traits&) = default;

@@ -29,6 +29,10 @@ Result<std::vector<Result<Put>>> FaultyStore::put(std::span<const NewTask> tasks
   return through([&] { return ForwardingStore::put(tasks, now); });
 }
 
+Result<std::vector<Put>> FaultyStore::put_all(std::span<const NewTask> tasks, TimePoint now) {
+  return through([&] { return ForwardingStore::put_all(tasks, now); });
+}
+
 Result<WorkResult> FaultyStore::work(std::span<const Settlement> settlements,
                                      std::span<const Extension> extensions,
                                      std::span<const TakeRequest> takes, TimePoint now) {

@@ -13,6 +13,9 @@ class ForwardingStore : public Store {
   Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override {
     return inner_.put(tasks, now);
   }
+  Result<std::vector<Put>> put_all(std::span<const NewTask> tasks, TimePoint now) override {
+    return inner_.put_all(tasks, now);
+  }
   Result<WorkResult> work(std::span<const Settlement> settlements,
                           std::span<const Extension> extensions, std::span<const TakeRequest> takes,
                           TimePoint now) override {

@@ -63,7 +63,29 @@ class Writer {
   // do not count. Its state is that of a new task; its start, with `postpone`, is at most
   // created_at + max_delay and not before now. A holder that was ready and still is keeps its ready
   // moment. Follow-ups and ticks replace in the same way; restore() never does.
+  //
+  // A task with `after` waits for those tasks, its parents: it is `created` until they have ended,
+  // and is told of each end in the commit that brings it. A parent that is not there (put before
+  // it, or earlier in the batch) is `not_found`, as the last check.
+  //   Completed, or any end if `when` says `ended`: the parent no longer counts. Once none counts,
+  //     the task is released: ready at max(now, its start).
+  //   Otherwise, by `otherwise`: `run` counts it no longer either. `hold` goes on to wait for it: a
+  //     retry may complete it yet. `cancel`: due() returns the task, to be settled as cancelled; no
+  //     later end of a parent changes that.
+  // A parent that had ended when the task was put tells it at once. One that ends while more than
+  // 1,000 wait for it, or more than 10,000 in one call, tells the others from advance(). A task
+  // that is released by update(), or ends, waits no longer. A parent stays, whatever its
+  // retention, until it has told all. A parent that is removed before it has ended counts as
+  // cancelled; where it cannot tell all at once, it is cancelled instead of removed. A restored
+  // task waits for those that its `waits_for` names, also if they are not there (yet).
+  // Where traits() have no graphs: `invalid`.
   virtual Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) = 0;
+
+  // The same, for all of the tasks or none: up to 10,000 of at most 64 MiB. They may wait for each
+  // other, in any order; a cycle is `invalid`. The first error of a task, with its place in front
+  // of the field (`tasks[3].queue`), refuses all. An existing task is no error; a task that waits
+  // for one that was not added, because another holds its unique key, waits for that holder.
+  virtual Result<std::vector<Put>> put_all(std::span<const NewTask> tasks, TimePoint now) = 0;
 
   // Settles, extends, then takes, in this order and in one commit.
   //
@@ -72,7 +94,8 @@ class Writer {
   //              Otherwise `lease_lost`.
   //   Lost:      state processing, token and lease end equal, and that end <= now; else
   //              `lease_lost`.
-  //   Unchanged: still waiting, same version, start_by <= now; else `conflict`.
+  //   Unchanged: still waiting, same version, and for `expire` start_by <= now, for `cancel` one
+  //              that due() returns because of a parent; else `conflict`.
   // A start_by counts until the task starts, which is when a worker gets it: a task that waits
   // again after that has none any more. Only a give_back of a lease that never reached a worker
   // (`started` is false) leaves it. A cancel request on a running task and an event other than
@@ -112,13 +135,14 @@ class Writer {
 
   // ---- Upkeep ----------------------------------------------------------------------------------
 
-  // Leases past their end and waiting tasks whose start_by has come, earliest first, at most
-  // `limit` (1 to 1,000). Changes nothing: the broker decides and settles. Where leases are not
-  // asked for, those that may not be lost yet take no place: they hide no start_by, however many
-  // they are.
+  // Leases past their end and waiting tasks whose start_by has come, earliest first, then tasks to
+  // be cancelled because of a parent, at most `limit` (1 to 1,000). Changes
+  // nothing: the broker decides and settles. Where leases are not asked for, those that may not be
+  // lost yet take no place: they hide no start_by, however many they are.
   virtual Result<std::vector<Overdue>> due(TimePoint now, const DueRequest& request) = 0;
 
-  // Promotes due tasks, releases parked ones whose time has come, lifts pauses and drains that
+  // Promotes due tasks, releases parked ones whose time has come, tells tasks that wait for others
+  // what they have not been told yet (which counts as a task touched), lifts pauses and drains that
   // ended, ends unique windows and memos, prunes by retention, empties removed queues: at most
   // `limit` (1 to 10,000) tasks, windows and memos touched per call. Cancelled tasks are kept as
   // completed ones are; failed and dead ones are the dead letters. `next` is the first moment after
@@ -139,7 +163,8 @@ class Writer {
   virtual Result<std::vector<Result<TaskState>>> retry(std::span<const TaskId> tasks,
                                                        TimePoint now) = 0;
 
-  // Removes waiting or final tasks for good. Running: `conflict`. Returns the state it had.
+  // Removes waiting or final tasks for good. Running: `conflict`; so is one that has not told all
+  // tasks that waited for it. Returns the state it had.
   virtual Result<std::vector<Result<TaskState>>> remove(std::span<const TaskId> tasks,
                                                         TimePoint now) = 0;
 

@@ -260,5 +260,32 @@ TEST(Export, passes_every_failure_of_the_store_on) {
   EXPECT_EQ(call, 7U) << "the newest task, counts, queues, schedules, memos, tasks";
 }
 
+TEST(Export, of_tasks_that_wait_for_others_can_be_read_in_any_order) {
+  const auto store = open_model();
+  StoreDriver driver(*store);
+  driver.make_queue("q");
+  const TaskId parent = driver.put(task("q")).id;
+  const TaskId done = driver.put(task("q")).id;
+  const TaskId child =
+      driver.put(task("q", {.after = After{.tasks = {done, parent}, .otherwise = Otherwise::hold}}))
+          .id;
+  for (const Lease& lease : driver.take("q")) {
+    if (lease.id == done) driver.settle(test::done(lease));
+  }
+  auto lines = lines_of(*store, driver.now);
+  std::reverse(lines.begin() + 2, lines.end() - 1);
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  const auto other = open_model();
+  StoreDriver into(*other);
+  std::istringstream in(text);
+  EXPECT_EQ(import_store(in, *other, into.now).error, std::nullopt);
+  const Task moved = into.find(child);
+  EXPECT_EQ(moved.after, driver.find(child).after);
+  EXPECT_THAT(moved.waits_for, ElementsAre(parent));
+  into.settle(test::done(into.take_one("q")));
+  EXPECT_EQ(into.state_of(child), TaskState::queued);
+}
+
 }  // namespace
 }  // namespace millrace::transfer

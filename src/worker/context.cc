@@ -59,6 +59,10 @@ void Context::keep_step(std::string_view name, std::string_view json) {
 void Context::forget_step(std::string_view name) {
   run_->forget_step(name);
 }
+Result<std::vector<Parent>> Context::parents() const {
+  if (!task().after) return std::vector<Parent>();
+  return run_->host().parents(task().id);
+}
 Result<void> Context::put(NewTask task) {
   return run_->put(std::move(task));
 }

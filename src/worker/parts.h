@@ -43,6 +43,7 @@ struct Worker::Parts : RunHost, std::enable_shared_from_this<Worker::Parts> {
   bool let_time_pass(Run& run, Duration time) override;
   void run_ended(Run& run) override;
   void run_has_signs(Run& run) override;
+  Result<std::vector<Parent>> parents(const TaskId& task) override;
   Result<void> send_ended() override;
 
   Ask ask(CallerId caller) const { return {.caller = caller, .internal = options.internal}; }

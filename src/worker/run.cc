@@ -239,6 +239,11 @@ Result<void> Run::put(NewTask task) {
   const bool named = !task.id.value.is_nil();
   if (!named) task.id.value.bytes[0] = 1;  // the broker makes one
   if (auto good = validate(task, now); !good) return good;
+  if (task.after) {
+    return fail(ErrorCode::invalid,
+                "a follow-up cannot wait for other tasks; put tasks with after by a Client",
+                "after");
+  }
   if (!named) task.id = {};
   const Lock lock(mutex_);
   if (closed_)

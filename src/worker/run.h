@@ -4,6 +4,7 @@
 #pragma once
 
 #include <millrace/context.h>
+#include <millrace/graph.h>
 #include <millrace/handler.h>
 #include <millrace/result.h>
 #include <millrace/task.h>
@@ -45,6 +46,8 @@ class RunHost {
   virtual void run_ended(Run& run) = 0;
   // The run has progress or log lines to send.
   virtual void run_has_signs(Run& run) = 0;
+  // The tasks that this one waited for.
+  virtual Result<std::vector<Parent>> parents(const TaskId& task) = 0;
   // Sends what has ended, in step(), where no other thread does.
   virtual Result<void> send_ended() = 0;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/wait_for_answer.h"
 #include "core/mutex.h"
 #include "worker/parts.h"
 
@@ -111,6 +112,19 @@ void Worker::Parts::run_has_signs(Run& run) {
 Result<void> Worker::Parts::send_ended() {
   if (started) return {};
   return send_now(false);
+}
+
+Result<std::vector<Parent>> Worker::Parts::parents(const TaskId& task) {
+  const SharedLock lock(outside);
+  if (clock == nullptr) return fail(ErrorCode::unavailable, "the worker has ended");
+  const CallerId caller = broker->new_caller();
+  auto parents = all_parents([&](ParentsRequest request) {
+    return wait_for_answer<Parents>([&](Completion<Parents> done) {
+      broker->parents(ask(caller), task, request, std::move(done));
+    });
+  });
+  broker->leave(caller);
+  return parents;
 }
 
 TimePoint Worker::Parts::wall_time() {

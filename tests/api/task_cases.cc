@@ -45,6 +45,11 @@ std::string at(std::string_view id, std::string_view rest = {}) {
   return fmt::format("/v1/tasks/{}{}", id, rest);
 }
 
+std::string id_in(const std::string& put) {
+  constexpr std::string_view before = R"("id":")";
+  return put.substr(put.find(before) + before.size(), unknown_task.size());
+}
+
 Case simple(std::string operation, unsigned status, Request request) {
   return {.operation = std::move(operation),
           .status = status,
@@ -65,6 +70,18 @@ std::vector<Case> put_cases(const std::string& operation, const std::string& tar
                      server.ask(request);
                      return request;
                    }});
+  const std::string graph = R"({"atomic":true,"tasks":[{"queue":"emails","ref":"a"},
+      {"queue":"emails","after":["a"]}]})";
+  cases.push_back(simple(operation, 201, posted(target, graph)));
+  cases.push_back({operation, 200, [target, graph](ApiClient& server) {
+                     Request request = posted(target, graph);
+                     request.headers = "Idempotency-Key: k2\r\n";
+                     server.ask(request);
+                     return request;
+                   }});
+  cases.push_back(simple(
+      operation, 404,
+      posted(target, R"({"queue":"emails","after":[")" + std::string(unknown_task) + "\"]}")));
   Request lines = posted(target, task + "\nnonsense\n\n" + task);
   lines.content_type = "application/x-ndjson";
   cases.push_back(simple(operation, 200, lines));
@@ -96,6 +113,7 @@ void add_not_found(std::vector<Case>& cases) {
   cases.push_back(simple("getHistory", 404, got(none("/history"))));
   cases.push_back(simple("getLog", 404, got(none("/log"))));
   cases.push_back(simple("getFamily", 404, got(none("/family"))));
+  cases.push_back(simple("getParents", 404, got(none("/parents"))));
   cases.push_back(simple("cancelTask", 404, posted(none("/cancel"))));
   cases.push_back(simple("retryTask", 404, posted(none("/retry"))));
   cases.push_back(simple("redeliverWebhook", 404, posted(none("/redeliver"))));
@@ -126,6 +144,20 @@ void add_reading(std::vector<Case>& cases) {
   reading("getHistory", "/history");
   reading("getLog", "/log?after=2029-01-01T00:00:00Z");
   reading("getFamily", "/family");
+  reading("getParents", "/parents?from=0&limit=10");
+  cases.push_back({"getParents", 200, [](ApiClient& server) {
+                     const std::string parent = server.settled(R"("outcome":"done","result":7)");
+                     const auto child = server.must_post(
+                         "/v1/tasks", R"({"queue":"emails","after":[")" + parent + "\"]}");
+                     return got(at(id_in(child), "/parents"));
+                   }});
+  cases.push_back({"getTask", 200, [](ApiClient& server) {
+                     const std::string parent = server.put();
+                     const auto child = server.must_post(
+                         "/v1/tasks", R"({"queue":"emails","after":{"tasks":[")" + parent +
+                                          R"("],"when":"ended","otherwise":"run"}})");
+                     return got(at(id_in(child), ""));
+                   }});
   cases.push_back({"getLog", 200, [](ApiClient& server) {
                      const auto [id, token] = server.taken();
                      server.must_post(at(id, "/log"),

@@ -88,7 +88,7 @@ def tables_of(text):
 
 
 KINDS = {"Moment": "moment", "CountOrUnlimited": "integer or `unlimited`", "Uuid": "UUID", "TaskId": "UUID", "Name": "name",
-         "QueueRef": "queue", "Priority": "priority"}
+         "QueueRef": "queue", "Priority": "priority", "AfterGiven": "object or list"}
 WORDS = {"array": "list", "integer": "integer", "number": "number", "string": "string", "boolean": "boolean", "object": "object"}
 
 
@@ -205,11 +205,12 @@ class SettingsTest(unittest.TestCase):
             self.assertEqual(on_page, sorted(self.schemas[name]["properties"]), f"the fields of {name} in {PAGE}")
 
     def test_the_task_of_a_schedule_has_the_fields_of_a_task_but_those_of_one_moment(self):
-        of_one_moment = {"id", "start", "start_by"}
+        of_one_moment = {"id", "start", "start_by", "after"}
         self.assertEqual(set(self.schemas["ScheduledTask"]["properties"]),
                          {row.field for row in self.tables["NewTask"]} - of_one_moment)
         for field in of_one_moment:
-            value = "2030-01-01T00:00:00Z" if field != "id" else "01890a5d-ac96-774b-bcce-b302099a8057"
+            an_id = "01890a5d-ac96-774b-bcce-b302099a8057"
+            value = {"id": an_id, "after": [an_id]}.get(field, "2030-01-01T00:00:00Z")
             status, _ = self.server.call(*schedule({"task": {"queue": "probe", field: value}}))
             self.assertEqual(status, 422, field)
 

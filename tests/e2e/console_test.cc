@@ -173,6 +173,28 @@ TEST_F(ConsoleTest, a_release_brings_the_content_of_a_file_or_of_the_input) {
   EXPECT_EQ(run({"task", "release", three, "--expect-version", "1"}).exit, 0);
 }
 
+TEST_F(ConsoleTest, a_task_waits_for_others_and_shows_them) {
+  const std::string first = out_of({"put", "steps", "\"one\""});
+  const std::string second = out_of({"put", "later", "{}"});
+  const std::string child =
+      out_of({"put", "last", "{}", "--after", first + "," + second, "--otherwise", "hold"});
+  EXPECT_THAT(out_of({"tasks", "--queue", "last"}), HasSubstr("waits for 2 tasks"));
+  EXPECT_THAT(out_of({"task", "explain", child}),
+              AllOf(StartsWith("It waits for 2 of 2 tasks: "), HasSubstr(first + " (queued)")));
+  EXPECT_THAT(out_of({"task", child}), HasSubstr("2 tasks, 2 still to end"));
+  work("steps", {"cat"});
+  out_of({"task", "wait", first});
+  EXPECT_THAT(out_of({"task", "parents", child}),
+              AllOf(HasSubstr(first), HasSubstr("completed"), HasSubstr("\"one\""),
+                    HasSubstr(second), HasSubstr("yes")));
+  EXPECT_THAT(out_of({"task", "parents", child, "--json"}), HasSubstr(R"("waits_for":1)"));
+  EXPECT_THAT(run({"task", "parents", first}).err, HasSubstr("waits for no other task"));
+  EXPECT_EQ(out_of({"task", "release", child}), child + "  queued");
+  const Ran refused = run({"put", "q", "{}", "--after", "019a0000-0000-7000-8000-000000000000"});
+  EXPECT_EQ(refused.exit, 5);
+  EXPECT_THAT(refused.err, HasSubstr("to wait for"));
+}
+
 TEST_F(ConsoleTest, a_task_that_ran_has_a_result_a_log_and_a_history) {
   const std::string id = out_of({"put", "echo", "\"hi\""});
   EXPECT_EQ(run({"task", "result", id}).exit, 1) << "it has none yet";

@@ -69,9 +69,18 @@ def puts(front, wrap, own_result=False):
             At(f"{front}id", TASK_ID, wrap({"queue": OWN, "id": REF}), answer=TAKEN, item=own_result))
 
 
+def puts_that_wait(front, wrap, own_result=False):
+    """The same of a task that may wait for others."""
+    return (*puts(front, wrap, own_result),
+            At(f"{front}after.tasks[]", TASK_ID, wrap({"queue": OWN, "after": {"tasks": [REF]}}), item=own_result),
+            At(f"{front}after[]", TASK_ID, wrap({"queue": OWN, "after": [REF]}), item=own_result))
+
+
 LINES = (At("lines queue", QUEUE_REF, {"queue": REF}, answer=BY_NAME, item=True),
-         *puts("lines ", lambda task: task, own_result=True)[1:])
-ALL_PUTS = (*puts("body ", lambda task: task), *puts("body [].", lambda task: [task], own_result=True), *LINES)
+         *puts_that_wait("lines ", lambda task: task, own_result=True)[1:])
+ATOMIC = puts("body tasks[].", lambda task: {"atomic": True, "tasks": [task]})
+ALL_PUTS = (*puts_that_wait("body ", lambda task: task), *puts_that_wait("body [].", lambda task: [task], own_result=True),
+            *ATOMIC, *LINES)
 
 DONE = {"outcome": "done"}
 SETTLED = {"token": LEASE_TOKEN, **DONE}
@@ -116,6 +125,7 @@ OPERATIONS = {
     "getHistory": Operation("read", (on(TASK, state="failed"),)),
     "getLog": Operation("read", (on(TASK, state="completed"),)),
     "getFamily": Operation("read", (on(TASK, state="completed"),)),
+    "getParents": Operation("read", (on(TASK, state="completed"),)),
     "actOnTasks": Operation("put", (
         At("body ids[]", TASK_ID, {"action": "cancel", "ids": [REF]}, item=True),
         At("body ids[]", TASK_ID, {"action": "retry", "ids": [REF]}, state="failed", answer=SCOPE),

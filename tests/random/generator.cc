@@ -33,12 +33,13 @@ bool is_running(TaskState state) {
 
 }  // namespace
 
-Sequence generate(std::uint64_t seed, std::size_t length) {
-  return Generator(seed).run(length);
+Sequence generate(std::uint64_t seed, std::size_t length, bool graphs) {
+  return Generator(seed, graphs).run(length);
 }
 
-Generator::Generator(std::uint64_t seed)
+Generator::Generator(std::uint64_t seed, bool graphs)
     : dice_(seed),
+      graphs_(graphs),
       scale_(dice_.percent(4) ? 15 : 1),
       crowd_(scale_ * (dice_.percent(10) ? 3 : 60)),
       model_(std::make_unique<ModelStore>()),

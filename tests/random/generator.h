@@ -13,8 +13,8 @@
 
 namespace millrace::test {
 
-// The same seed and length, the same sequence.
-Sequence generate(std::uint64_t seed, std::size_t length);
+// The same seed and length, the same sequence. `graphs`: tasks may wait for others.
+Sequence generate(std::uint64_t seed, std::size_t length, bool graphs = false);
 
 inline constexpr std::uint32_t queue_count = 4;
 inline constexpr std::array<const char*, queue_count> queue_names = {"mail", "bulk", "slow",
@@ -22,7 +22,7 @@ inline constexpr std::array<const char*, queue_count> queue_names = {"mail", "bu
 
 class Generator {
  public:
-  explicit Generator(std::uint64_t seed);
+  explicit Generator(std::uint64_t seed, bool graphs = false);
 
   Sequence run(std::size_t length);
 
@@ -40,6 +40,7 @@ class Generator {
   void add_conflict(NewTask& task);
   void add_moments(NewTask& task);
   void add_policy(NewTask& task);
+  void add_parents(NewTask& task);
   void add_labels(NewTask& task);
   std::string odd_text();
   std::string checkpoint();
@@ -97,6 +98,7 @@ class Generator {
   QueueSettings settings_of(const std::string& queue);
 
   Dice dice_;
+  const bool graphs_;
   // Most sequences are small, so that calls affect each other; a few have crowds of tasks.
   std::uint32_t scale_ = 1;
   std::size_t crowd_ = 0;  // above it fewer are put: few tasks have longer lives

@@ -124,6 +124,7 @@ Schedule Generator::schedule() {
   if (dice_.percent(20)) schedule.missed_most = dice_.between(1U, limits::max_missed);
   if (dice_.percent(20)) schedule.jitter = soon();
   schedule.task.id = {};
+  if (schedule.task.after && !dice_.percent(5)) schedule.task.after.reset();
   schedule.task.start.reset();
   schedule.task.start_by.reset();
   schedule.overlap = static_cast<Overlap>(dice_.below(3));
@@ -140,6 +141,7 @@ FireStep Generator::fire() {
   auto& tick = step.tick;
   tick.schedule = dice_.word("tick", 4);
   tick.task = new_task();
+  tick.task.after.reset();
   const auto schedules = model_.store().schedules(std::nullopt);
   if (schedules && !schedules->empty() && dice_.percent(95)) {
     const auto& schedule = dice_.pick(*schedules);

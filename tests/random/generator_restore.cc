@@ -66,6 +66,12 @@ Task Generator::old_task() {
   }
   task.cancel_requested = !is_final(task.state) && dice_.percent(10);
   if (task.state == TaskState::processing) task.lease_until = now_ + soon();
+  task.after = put.after;
+  for (std::size_t i = 0; task.after && i < task.after->tasks.size(); ++i) {
+    if (task.state == TaskState::created && dice_.percent(70)) {
+      task.waits_for.push_back(task.after->tasks[i]);
+    }
+  }
   return task;
 }
 

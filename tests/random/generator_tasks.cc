@@ -51,6 +51,8 @@ NewTask Generator::new_task() {
   }
   if (dice_.percent(25)) add_policy(task);
   if (dice_.percent(30)) add_labels(task);
+  const bool replaces = task.unique && task.unique->on_conflict != OnConflict::keep;
+  if (graphs_ && dice_.percent(replaces ? 2 : 25)) add_parents(task);
   if (dice_.percent(2)) spoil(task);
   return task;
 }
@@ -61,6 +63,18 @@ void Generator::add_conflict(NewTask& task) {
       can_postpone && dice_.percent(60) ? OnConflict::postpone : OnConflict::replace;
   const bool postpones = task.unique->on_conflict == OnConflict::postpone;
   if (postpones && dice_.percent(70)) task.unique->max_delay = 1ms + soon();
+}
+
+void Generator::add_parents(NewTask& task) {
+  After& after = task.after.emplace();
+  after.when = static_cast<AfterWhen>(dice_.below(2));
+  after.otherwise = static_cast<Otherwise>(dice_.below(3));
+  // Mostly tasks that are there.
+  do {
+    const TaskId parent = some_task();
+    const bool known = std::ranges::find(after.tasks, parent) != after.tasks.end();
+    if (!known || dice_.percent(5)) after.tasks.push_back(parent);
+  } while (dice_.percent(40));
 }
 
 void Generator::add_moments(NewTask& task) {
@@ -137,6 +151,10 @@ void Generator::add_labels(NewTask& task) {
 std::vector<NewTask> Generator::follow_ups(std::uint32_t percent) {
   std::vector<NewTask> tasks;
   while (dice_.percent(percent)) tasks.push_back(new_task());
+  // They are refused if they wait for others.
+  for (NewTask& task : tasks) {
+    if (task.after && !dice_.percent(5)) task.after.reset();
+  }
   if (dice_.below(1000) < 2) tasks.assign(limits::max_follow_ups + dice_.below(2), new_task());
   return tasks;
 }

@@ -123,6 +123,7 @@ Answer Side::call(const DueStep& step, TimePoint now) {
   auto results = store_->due(now, {.limit = step.limit});
   if (!results) return {failure(results.error())};
   const auto moment = [](const Overdue& overdue) {
+    if (overdue.parent) return never;
     const auto* lost = std::get_if<Lost>(&overdue.expect);
     return lost != nullptr ? lost->until : overdue.lease.start_by.value_or(TimePoint{});
   };

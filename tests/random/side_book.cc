@@ -51,6 +51,10 @@ Settlement Side::filled(const SettlePart& part) {
 // Settles as the broker settles what is overdue.
 Settlement Side::decided(const Overdue& overdue, bool exhaust, TimePoint now) {
   if (const auto* unchanged = std::get_if<Unchanged>(&overdue.expect)) {
+    if (overdue.parent) {
+      return decide_orphaned(overdue.lease.id, unchanged->version, *overdue.parent, now,
+                             overdue.lease.counters);
+    }
     return decide_expired(overdue.lease.id, unchanged->version, now, overdue.lease.counters);
   }
   QueueSettings settings;

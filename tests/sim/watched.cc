@@ -210,6 +210,11 @@ Result<std::vector<Result<Put>>> Watched::put(std::span<const NewTask> tasks, Ti
                 [tasks = own(tasks), now](Store& store) { return store.put(tasks, now); });
 }
 
+Result<std::vector<Put>> Watched::put_all(std::span<const NewTask> tasks, TimePoint now) {
+  return change("put_all", now,
+                [tasks = own(tasks), now](Store& store) { return store.put_all(tasks, now); });
+}
+
 Result<WorkResult> Watched::work(std::span<const Settlement> settlements,
                                  std::span<const Extension> extensions,
                                  std::span<const TakeRequest> takes, TimePoint now) {

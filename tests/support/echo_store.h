@@ -16,6 +16,9 @@ class EchoStore : public Store {
   Result<std::vector<Result<Put>>> put(std::span<const NewTask>, TimePoint) override {
     return echo("put");
   }
+  Result<std::vector<Put>> put_all(std::span<const NewTask>, TimePoint) override {
+    return echo("put_all");
+  }
   Result<WorkResult> work(std::span<const Settlement>, std::span<const Extension>,
                           std::span<const TakeRequest>, TimePoint) override {
     return echo("work");

@@ -23,6 +23,12 @@ class ForwardingBroker : public Broker {
            Completion<std::vector<Result<Put>>> done) override {
     next_.put(ask, std::move(tasks), std::move(done));
   }
+  void put_all(Ask ask, std::vector<NewTask> tasks, Completion<std::vector<Put>> done) override {
+    next_.put_all(ask, std::move(tasks), std::move(done));
+  }
+  void parents(Ask ask, TaskRef task, ParentsRequest request, Completion<Parents> done) override {
+    next_.parents(ask, task, request, std::move(done));
+  }
   void work(Ask ask, WorkOrder order, Completion<WorkResult> done) override {
     next_.work(ask, std::move(order), std::move(done));
   }

@@ -109,7 +109,10 @@ void ModelStore::finish(Record& record, TaskState state, TimePoint now) {
   const auto own = own_keep(task, state);
   const bool at_once =
       own ? *own == Duration::zero() : keep.for_time == Duration::zero() || keep.last == 0U;
+  stop_waiting(record);
+  const TaskId id = task.id;
   if (at_once) erase(task.number.value);
+  tell_children(id, state, now);
 }
 
 void ModelStore::erase(std::uint64_t number) {
@@ -159,13 +162,12 @@ Result<Put> ModelStore::put_one(const NewTask& task, TimePoint now) {
   if (settings.max_depth && count(settings.name, is_waiting) >= *settings.max_depth) {
     return std::unexpected(Error{ErrorCode::limited, "the queue is full", Duration(1000)});
   }
-  if (settings.put_rate) {
-    if (line->puts.room(*settings.put_rate, now) == 0) {
-      return std::unexpected(Error{ErrorCode::limited, "too many puts",
-                                   line->puts.retry_after(*settings.put_rate, now, 1)});
-    }
-    line->puts.add(*settings.put_rate, now, 1);
+  if (settings.put_rate && line->puts.room(*settings.put_rate, now) == 0) {
+    return std::unexpected(Error{ErrorCode::limited, "too many puts",
+                                 line->puts.retry_after(*settings.put_rate, now, 1)});
   }
+  if (auto there = check_parents(task); !there) return std::unexpected(there.error());
+  if (settings.put_rate) line->puts.add(*settings.put_rate, now, 1);
   return add(task, *line, now);
 }
 
@@ -193,7 +195,7 @@ bool ModelStore::may_replace(const NewTask& from, const Put& existing) {
                         task.checkpoint.empty() && task.progress == 0 && !task.error &&
                         !task.delivery && !task.answer;
   return is_waiting(task.state) && task.counters.deliveries == 0 && unmarked &&
-         task.unique->scope != UniqueScope::window;
+         task.unique->scope != UniqueScope::window && !task.after;
 }
 
 Put ModelStore::replace(const NewTask& from, const Put& existing, TimePoint now) {
@@ -256,6 +258,9 @@ Put ModelStore::add(const NewTask& from, Line& line, TimePoint now) {
   const auto with_keep = with_keep_of_type(from, line.queue.settings);
   give(with_keep ? *with_keep : from, task, now);
   task.state = from.held ? TaskState::created : waiting_state(task.start, now);
+  task.after = from.after;
+  if (task.after) wait_for(record, task.after->tasks);
+  if (!task.waits_for.empty()) task.state = TaskState::created;
   if (task.unique) hold_key(record);
   const Put result{task.id, task.number, task.state, false};
   records_.emplace(result.number.value, std::move(record));
@@ -278,6 +283,7 @@ Result<void> ModelStore::check_size(const QueueSettings& settings, std::size_t b
 Result<void> ModelStore::check_follow_ups(const std::vector<NewTask>& tasks, TimePoint now) {
   for (const auto& task : tasks) {
     if (auto valid = validate(task, now); !valid) return valid;
+    if (task.after) return fail(ErrorCode::invalid, "it cannot wait", "after");
     if (auto open = check_queue(task.queue); !open) return open;
   }
   return {};

@@ -19,6 +19,7 @@ namespace millrace::test {
 class ModelStore : public Store {
  public:
   Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override;
+  Result<std::vector<Put>> put_all(std::span<const NewTask> tasks, TimePoint now) override;
   Result<WorkResult> work(std::span<const Settlement> settlements,
                           std::span<const Extension> extensions, std::span<const TakeRequest> takes,
                           TimePoint now) override;
@@ -54,7 +55,7 @@ class ModelStore : public Store {
   Result<Memo> remember(const Remember& request, TimePoint now) override;
   Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) override;
   Result<std::optional<TimePoint>> time() override { return std::nullopt; }
-  Traits traits() const override { return {.name = "model"}; }
+  Traits traits() const override { return {.name = "model", .graphs = true}; }
   Result<std::vector<std::string>> ready(TimePoint now) override;
 
   // The store was set back to an earlier state: tokens and versions must not come twice
@@ -68,8 +69,9 @@ class ModelStore : public Store {
  private:
   struct Record {
     Task task;
-    Token token = {};        // of the last lease; nil before the first and once it was lost
-    bool settled = false;    // the holder of that token settled
+    Token token = {};      // of the last lease; nil before the first and once it was lost
+    bool settled = false;  // the holder of that token settled
+    std::optional<EndedParent> orphan = std::nullopt;  // to be cancelled because of this one
     bool holds_key = false;  // the key of task.unique; the end of a window is checked separately
   };
 
@@ -102,6 +104,14 @@ class ModelStore : public Store {
   static void moved_on(TimePoint& updated_at, TimePoint now) {
     updated_at = std::max(now, updated_at + Duration(1));
   }
+
+  // Tasks that wait for others (model_store_graphs.cc).
+  Result<void> check_parents(const NewTask& task);
+  void wait_for(Record& record, const std::vector<TaskId>& open);
+  bool has_children(const TaskId& id) const;
+  void tell_children(const TaskId& id, TaskState state, TimePoint now);
+  static void stop_waiting(Record& record);
+  void drop(std::uint64_t number, TimePoint now);
 
   // Changing a task.
   void touch(Record& record, TimePoint now);
@@ -150,7 +160,7 @@ class ModelStore : public Store {
   // Operating.
   Result<TaskState> cancel_one(const CancelRequest& request, TimePoint now);
   Result<TaskState> retry_one(const TaskId& id, TimePoint now);
-  Result<TaskState> remove_one(const TaskId& id);
+  Result<TaskState> remove_one(const TaskId& id, TimePoint now);
   Result<TaskState> update_one(const TaskUpdate& update, TimePoint now);
   Result<void> move(Record& record, const QueueRef& queue, TimePoint now);
   Result<Put> restore_one(const Task& task, TimePoint now);

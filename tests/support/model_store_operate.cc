@@ -98,16 +98,16 @@ Result<TaskState> ModelStore::retry_one(const TaskId& id, TimePoint now) {
 }
 
 Result<std::vector<Result<TaskState>>> ModelStore::remove(std::span<const TaskId> tasks,
-                                                          TimePoint /*now*/) {
-  return each(tasks, traits().batch, [&](const TaskId& id) { return remove_one(id); });
+                                                          TimePoint now) {
+  return each(tasks, traits().batch, [&](const TaskId& id) { return remove_one(id, now); });
 }
 
-Result<TaskState> ModelStore::remove_one(const TaskId& id) {
+Result<TaskState> ModelStore::remove_one(const TaskId& id, TimePoint now) {
   const auto* record = record_of(id);
   if (record == nullptr) return fail(ErrorCode::not_found, "no such task");
   const auto state = record->task.state;
   if (state == TaskState::processing) return fail(ErrorCode::conflict, "the task is running");
-  erase(record->task.number.value);
+  drop(record->task.number.value, now);
   return state;
 }
 
@@ -158,6 +158,7 @@ Result<TaskState> ModelStore::update_one(const TaskUpdate& update, TimePoint now
   if (update.release) {
     task.start = is_parked(task) && !update.start ? now : std::max(now, task.start);
     if (update.answer) task.answer = update.answer;
+    stop_waiting(*record);
     task.state = waiting_state(task.start, now);
   }
   if (update.delivery_attempt) {
@@ -193,7 +194,7 @@ Result<void> ModelStore::move(Record& record, const QueueRef& queue, TimePoint n
   return {};
 }
 
-Result<std::size_t> ModelStore::clear(const QueueRef& queue, std::size_t limit, TimePoint /*now*/) {
+Result<std::size_t> ModelStore::clear(const QueueRef& queue, std::size_t limit, TimePoint now) {
   if (limit < 1 || limit > limits::max_advance) {
     return fail(ErrorCode::invalid, "limit must be 1 to 10,000");
   }
@@ -206,7 +207,7 @@ Result<std::size_t> ModelStore::clear(const QueueRef& queue, std::size_t limit, 
       numbers.push_back(number);
     }
   }
-  for (const auto number : numbers) erase(number);
+  for (const auto number : numbers) drop(number, now);
   return numbers.size();
 }
 

@@ -1,4 +1,7 @@
 // Tasks as they were elsewhere.
+#include <algorithm>
+
+#include "core/own_keep.h"
 #include "core/transition.h"
 #include "core/validate.h"
 #include "tests/support/model_store.h"
@@ -46,9 +49,25 @@ Result<Put> ModelStore::restore_one(const Task& from, TimePoint now) {
   task.number = TaskNumber{++last_number_};
   task.version = Version{1};
   if (holds) hold_key(record);
-  const Put result{task.id, task.number, task.state, false};
-  records_.emplace(result.number.value, std::move(record));
-  return result;
+  const std::vector<TaskId> open = task.waits_for;
+  if (!open.empty()) wait_for(record, open);
+  if (!open.empty() && task.waits_for.empty()) {
+    task.start = std::max(now, task.start);
+    task.state = waiting_state(task.start, now);
+  }
+  const Put put{task.id, task.number, task.state, false};
+  const bool ended = is_final(task.state);
+  const bool is_parent = ended && has_children(task.id);
+  const auto& keep = keep_of(task.state, line->queue.settings);
+  const auto own = ended ? own_keep(task, task.state) : std::nullopt;
+  const bool gone =
+      own ? *own == Duration::zero() : keep.for_time == Duration::zero() || keep.last == 0U;
+  const TaskId id = task.id;
+  const TaskState state = task.state;
+  records_.emplace(put.number.value, std::move(record));
+  if (is_parent && gone) erase(put.number.value);
+  if (ended) tell_children(id, state, now);
+  return put;
 }
 
 }  // namespace millrace::test

@@ -28,7 +28,7 @@ Result<Advanced> ModelStore::advance(TimePoint now, std::size_t limit) {
   promote(now, limit, result);
   for (const auto number : outlived(now)) {
     if (result.promoted + result.removed == limit) break;
-    erase(number);
+    drop(number, now);
     ++result.removed;
   }
   lift(now, result);
@@ -113,6 +113,12 @@ std::vector<std::uint64_t> ModelStore::outlived(TimePoint now) const {
       }
     }
   }
+  // A queue that is being removed loses its waiting tasks first.
+  std::ranges::stable_sort(numbers, {}, [&](std::uint64_t number) {
+    const Task& task = records_.at(number).task;
+    const bool removing = queues_.at(task.queue).queue.removing;
+    return std::pair(removing ? task.queue : std::string(), removing && !is_waiting(task.state));
+  });
   return numbers;
 }
 

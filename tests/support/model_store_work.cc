@@ -50,6 +50,8 @@ Lease lease_of(const Task& task, Token token) {
           .parent = task.parent,
           .keep_completed = task.keep_completed,
           .keep_dead = task.keep_dead,
+          .cost = task.cost,
+          .after = task.after,
           .checkpoint = task.checkpoint,
           .answer = task.answer};
 }
@@ -94,8 +96,10 @@ Result<Settled> ModelStore::settle(const Settlement& settlement, TimePoint now) 
 std::optional<Result<Settled>> ModelStore::refusal(const Settlement& settlement,
                                                    const Record& record, TimePoint now) const {
   if (const auto* unchanged = std::get_if<Unchanged>(&settlement.expect)) {
-    if (!is_waiting(record.task.state) || record.task.version != unchanged->version ||
-        !record.task.start_by || *record.task.start_by > now) {
+    const bool due = settlement.event == Event::cancel
+                         ? record.orphan.has_value()
+                         : record.task.start_by && *record.task.start_by <= now;
+    if (!is_waiting(record.task.state) || record.task.version != unchanged->version || !due) {
       return fail(ErrorCode::conflict, "the task is not what it was");
     }
     return std::nullopt;
@@ -287,6 +291,13 @@ Result<std::vector<Overdue>> ModelStore::due(TimePoint now, const DueRequest& re
   for (auto& [moment, overdue] : found) {
     if (result.size() == request.limit) break;
     result.push_back(std::move(overdue));
+  }
+  for (const auto& [number, record] : records_) {
+    if (!record.orphan || result.size() == request.limit) continue;
+    result.push_back({.lease = lease_of(record.task, Token{}),
+                      .expect = Unchanged{record.task.version},
+                      .cancel_requested = record.task.cancel_requested,
+                      .parent = record.orphan});
   }
   return result;
 }

@@ -59,7 +59,7 @@ void common_fields(Record& record, const T& task) {
   record("keep_completed", task.keep_completed)("keep_dead", task.keep_dead);
   record("client_id", task.client_id)("request_id", task.request_id)("group", task.group);
   record("metadata", task.metadata)("tags", task.tags)("parent", task.parent);
-  record("checkpoint", task.checkpoint)("answer", task.answer);
+  record("after", task.after)("checkpoint", task.checkpoint)("answer", task.answer);
 }
 
 template <class Enum, std::size_t n>
@@ -144,6 +144,15 @@ void PrintTo(const UniqueKey& unique, std::ostream* os) {
   if (unique.max_delay) *os << " at most " << test::to_text(*unique.max_delay);
 }
 
+void PrintTo(const After& after, std::ostream* os) {
+  *os << ::testing::PrintToString(after.tasks) << " when " << unsigned(after.when) << " otherwise "
+      << unsigned(after.otherwise);
+}
+
+void PrintTo(const EndedParent& parent, std::ostream* os) {
+  *os << to_text(parent.id.value) << " is " << name_of(parent.state);
+}
+
 void PrintTo(const Callback& callback, std::ostream* os) {
   *os << callback.url << " events " << unsigned{callback.events} << " at most "
       << callback.max_attempts;
@@ -185,6 +194,7 @@ void PrintTo(const Task& task, std::ostream* os) {
   record("state", std::string(name_of(task.state)))("version", task.version);
   common_fields(record, task);
   record("cancel_requested", task.cancel_requested)("updated_at", task.updated_at);
+  record("waits_for", task.waits_for);
   record("started_at", task.started_at)("finished_at", task.finished_at);
   record("lease_until", task.lease_until)("worker", task.worker)("result", task.result);
   record("error", task.error)("progress", task.progress)("delivery", task.delivery);
@@ -290,8 +300,8 @@ void PrintTo(const Unchanged& expect, std::ostream* os) {
 }
 
 void PrintTo(const Overdue& overdue, std::ostream* os) {
-  Record(os, "Overdue")("lease", overdue.lease)("expect", overdue.expect)("cancel_requested",
-                                                                          overdue.cancel_requested);
+  Record(os, "Overdue")("lease", overdue.lease)("expect", overdue.expect)(
+      "cancel_requested", overdue.cancel_requested)("parent", overdue.parent);
 }
 
 void PrintTo(const Advanced& advanced, std::ostream* os) {
@@ -309,8 +319,8 @@ void PrintTo(const TaskPage& page, std::ostream* os) {
 }
 
 void PrintTo(const WorkResult& result, std::ostream* os) {
-  Record(os, "WorkResult")("settled", result.settled)("extended", result.extended)("taken",
-                                                                                   result.taken);
+  Record(os, "WorkResult")("settled", result.settled)("extended", result.extended)(
+      "taken", result.taken)("more", result.more);
 }
 
 void PrintTo(const Fired& fired, std::ostream* os) {

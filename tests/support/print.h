@@ -37,6 +37,8 @@ void PrintTo(Overlap overlap, std::ostream* os);
 
 void PrintTo(const Counters& counters, std::ostream* os);
 void PrintTo(const UniqueKey& unique, std::ostream* os);
+void PrintTo(const After& after, std::ostream* os);
+void PrintTo(const EndedParent& parent, std::ostream* os);
 void PrintTo(const Callback& callback, std::ostream* os);
 void PrintTo(const Keep& keep, std::ostream* os);
 void PrintTo(const TaskError& error, std::ostream* os);

@@ -15,6 +15,7 @@ class QuietHost : public worker::RunHost {
   bool let_time_pass(worker::Run&, Duration) override { return false; }
   void run_ended(worker::Run&) override {}
   void run_has_signs(worker::Run&) override {}
+  Result<std::vector<Parent>> parents(const TaskId&) override { return {}; }
   Result<void> send_ended() override { return {}; }
 };
 

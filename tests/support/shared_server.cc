@@ -19,6 +19,9 @@ class SharedServer::Connection final : public Store {
     server_.connections_.erase(this);
   }
 
+  Result<std::vector<Put>> put_all(std::span<const NewTask> tasks, TimePoint now) override {
+    return call([&](Store& s) { return s.put_all(tasks, now); });
+  }
   Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override {
     auto result = call([&](Store& s) { return s.put(tasks, now); });
     Hint hint;

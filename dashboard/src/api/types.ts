@@ -187,6 +187,8 @@ export interface Task {
   metadata?: Record<string, unknown>;
   tags?: string[];
   parent?: string;
+  after?: { tasks: string[]; when: string; otherwise: string };
+  waits_for?: string[]; // those of `after` that have not ended as they must
   log?: LogLine[];
   history?: Attempt[];
 }

@@ -114,10 +114,12 @@ class HttpBroker final : public Broker, public Schedules {
   void give_back(const WorkResult& result) override;
 
   void put(Ask ask, std::vector<NewTask> tasks, Completion<std::vector<Result<Put>>> done) override;
+  void put_all(Ask ask, std::vector<NewTask> tasks, Completion<std::vector<Put>> done) override;
   void work(Ask ask, WorkOrder order, Completion<WorkResult> done) override;
 
   void await(Ask ask, TaskRef task, Duration wait, Completion<Task> done) override;
   void list(Ask ask, ListRequest request, Completion<TaskPage> done) override;
+  void parents(Ask ask, TaskRef task, ParentsRequest request, Completion<Parents> done) override;
   void explain(Ask ask, TaskRef task, Completion<Explanation> done) override;
   void cancel(Ask ask, std::vector<TaskId> tasks, std::string reason,
               Completion<States> done) override;

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -50,6 +52,13 @@ void HttpBroker::list(Ask ask, ListRequest request, Completion<TaskPage> done) {
 void HttpBroker::explain(Ask ask, TaskRef task, Completion<Explanation> done) {
   call<Explanation>(ask, {.target = task_target(task, "/explain")}, wire::explanation_from,
                     std::move(done));
+}
+
+void HttpBroker::parents(Ask ask, TaskRef task, ParentsRequest request, Completion<Parents> done) {
+  call<Parents>(ask,
+                {.target = task_target(
+                     task, fmt::format("/parents?from={}&limit={}", request.from, request.limit))},
+                wire::parents_from, std::move(done));
 }
 
 // ---- One request per task ----

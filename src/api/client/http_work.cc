@@ -126,6 +126,34 @@ void HttpBroker::next_put(std::shared_ptr<PutJob> job) {
   call<std::vector<Result<Put>>>(ask, std::move(request), read, std::move(then));
 }
 
+// One request, whatever its size: only so it is all or none.
+void HttpBroker::put_all(Ask ask, std::vector<NewTask> tasks, Completion<std::vector<Put>> done) {
+  std::vector<bool> made(tasks.size());
+  {
+    const TimePoint moment = clock_.now();
+    const Lock lock(mutex_);
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      made[i] = tasks[i].id.value.is_nil();
+      if (made[i]) tasks[i].id = {ids_.next(moment)};
+    }
+  }
+  Request request{.method = "POST",
+                  .target = "/v1/tasks",
+                  .body = wire::put_all_text(tasks),
+                  .repeats = put_repeats};
+  const auto read = [count = tasks.size()](std::string_view text) {
+    return wire::all_puts_from(text, count);
+  };
+  auto then = [made = std::move(made), tasks = std::move(tasks),
+               done = std::move(done)](Result<std::vector<Put>> puts) mutable {
+    for (std::size_t i = 0; puts && i < made.size(); ++i) {
+      if (made[i] && (*puts)[i].id == tasks[i].id) (*puts)[i].existing = false;
+    }
+    done(std::move(puts));
+  };
+  call<std::vector<Put>>(ask, std::move(request), read, std::move(then));
+}
+
 // ---- Work --------------------------------------------------------------------------------------
 
 struct HttpBroker::WorkJob {

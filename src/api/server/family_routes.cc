@@ -3,7 +3,9 @@
 
 #include "api/server/handlers.h"
 #include "api/wire/text_writer.h"
+#include "api/wire/views.h"
 #include "broker/family.h"
+#include "core/limits.h"
 #include "core/transition.h"
 
 namespace millrace::api {
@@ -66,6 +68,23 @@ void get_family(CallPtr call) {
         ask, id,
         answered_in_place<Family>(
             std::move(back), [](CallPtr again, const Family& family) { answer(*again, family); }));
+  });
+}
+
+void get_parents(CallPtr call) {
+  ParentsRequest request;
+  const auto from = call->query.number("from", 0, limits::max_parents);
+  const auto limit = call->query.number("limit", 1, limits::max_parents);
+  if (from) request.from = static_cast<std::uint32_t>(*from);
+  if (limit) request.limit = static_cast<std::uint32_t>(*limit);
+  if (!call->query_is_good()) return;
+  with_task(std::move(call), [request](CallPtr back, TaskId id) {
+    Broker& broker = *back->broker;
+    const Ask ask = back->ask();
+    broker.parents(ask, id, request,
+                   answered<Parents>(std::move(back), [](CallPtr again, const Parents& parents) {
+                     again->answer(wire::view_of(parents));
+                   }));
   });
 }
 

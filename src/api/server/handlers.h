@@ -45,6 +45,7 @@ void remove_dead(CallPtr call);
 // action_on_tasks.cc, family_routes.cc
 void act_on_tasks(CallPtr call);
 void get_family(CallPtr call);
+void get_parents(CallPtr call);
 
 // dead_routes.cc
 void group_dead(CallPtr call);

@@ -46,7 +46,19 @@ void answer_puts(Call& call, const wire::PutBody& body, const std::vector<Result
   call.answer(list_of(body, puts));
 }
 
+void put_all(CallPtr call, wire::PutBody body) {
+  Broker& broker = *call->broker;
+  const Ask ask = call->ask();
+  auto then = [refs = std::move(body.refs)](CallPtr back, const std::vector<Put>& puts) {
+    const bool known = std::ranges::all_of(puts, &Put::existing);
+    back->answer(wire::put_all_answer(puts, refs), known ? 200U : 201U);
+  };
+  broker.put_all(ask, std::move(body.tasks),
+                 answered<std::vector<Put>>(std::move(call), std::move(then)));
+}
+
 void put_body(CallPtr call, wire::PutBody body) {
+  if (body.atomic) return put_all(std::move(call), std::move(body));
   if (body.tasks.empty()) return call->answer(list_of(body, {}));
   Broker& broker = *call->broker;
   const Ask ask = call->ask();
@@ -60,7 +72,8 @@ void put_body(CallPtr call, wire::PutBody body) {
 
 void put_with(CallPtr call, const QueueRef* queue) {
   if (!call->query_is_good()) return;
-  auto body = call->good(wire::read_put(call->request.body, queue));
+  const auto new_id = [broker = call->broker] { return broker->new_task_id(); };
+  auto body = call->good(wire::read_put(call->request.body, queue, new_id));
   if (!body) return;
   if (auto problem = mark(*call, *body)) return call->refuse(*problem);
   if (!call->restricted()) return put_body(std::move(call), std::move(*body));

@@ -357,6 +357,22 @@ Result<Explanation> explanation_from(std::string_view text) {
   return read_answer<Explanation>(text);
 }
 
+Result<Parents> parents_from(std::string_view text) {
+  return read_answer<Parents>(text);
+}
+
+Result<std::vector<Put>> all_puts_from(std::string_view text, std::size_t count) {
+  auto puts = puts_from(text, count);
+  if (!puts) return std::unexpected(std::move(puts.error()));
+  std::vector<Put> all;
+  all.reserve(count);
+  for (Result<Put>& put : *puts) {
+    if (!put) return std::unexpected(std::move(put.error()));
+    all.push_back(std::move(*put));
+  }
+  return all;
+}
+
 Result<TaskState> state_from(std::string_view text) {
   return read_member(text, &StateAnswer::state);
 }

@@ -41,6 +41,9 @@ Result<WorkResult> leases_from(std::string_view text);
 Result<Task> task_from(std::string_view text);
 Result<TaskPage> page_from(std::string_view text);
 Result<Explanation> explanation_from(std::string_view text);
+Result<Parents> parents_from(std::string_view text);
+// Of a put that is all or none.
+Result<std::vector<Put>> all_puts_from(std::string_view text, std::size_t count);
 Result<TaskState> state_from(std::string_view text);
 Result<Handled> handled_from(std::string_view text);
 

@@ -62,7 +62,10 @@ NewTask with_everything() {
           .group = "g",
           .metadata = R"({"m": {}})",
           .tags = {"a", "m\xc3\xbchle"},
-          .parent = test::fresh_id()};
+          .parent = test::fresh_id(),
+          .after = After{.tasks = {test::fresh_id(), test::fresh_id()},
+                         .when = AfterWhen::ended,
+                         .otherwise = Otherwise::hold}};
 }
 
 Lease lease_with_everything() {
@@ -77,7 +80,7 @@ Lease lease_with_everything() {
   lease.callback = task.callback, lease.keep_for = task.keep_for;
   lease.client_id = task.client_id, lease.request_id = task.request_id;
   lease.group = task.group, lease.metadata = task.metadata, lease.tags = task.tags;
-  lease.parent = task.parent;
+  lease.parent = task.parent, lease.after = task.after;
   return lease;
 }
 

@@ -100,6 +100,10 @@ void fields(A<UniqueKey> auto& of, auto& visit) {
   visit("key", required(of.key)), visit("scope", of.scope), visit("window_ms", of.window);
   visit("on_conflict", of.on_conflict), visit("max_delay_ms", of.max_delay);
 }
+void fields(A<After> auto& of, auto& visit) {
+  visit("tasks", required(of.tasks)), visit("when", always(of.when));
+  visit("otherwise", always(of.otherwise));
+}
 void fields(A<Callback> auto& of, auto& visit) {
   visit("url", required(of.url)), visit("events", event_names(of.events));
   visit("max_attempts", always(of.max_attempts));
@@ -176,6 +180,7 @@ void fields_given(auto& of, auto& visit) {
   visit("client_id", of.client_id), visit("request_id", of.request_id), visit("group", of.group);
   visit("metadata", embedded_object(of.metadata)), visit("tags", of.tags),
       visit("parent", of.parent);
+  visit("after", of.after);
 }
 void fields(A<NewTask> auto& of, auto& visit) {
   visit("id", of.id), visit("queue", required(of.queue));
@@ -186,6 +191,7 @@ void fields(A<Task> auto& of, auto& visit) {
   visit("id", required(of.id)), visit("number", of.number), visit("version", of.version);
   visit("queue", required(of.queue)), visit("state", required(of.state));
   fields_given(of, visit);
+  visit("waits_for", of.waits_for);
   visit("cancel_requested", of.cancel_requested), visit("counters", of.counters);
   visit("created_at", required(of.created_at)), visit("updated_at", required(of.updated_at));
   visit("start", required(of.start)), visit("previous_start", of.previous_start);

@@ -46,6 +46,12 @@ constexpr auto names(UniqueScope) {
 constexpr auto names(OnConflict) {
   return std::to_array<std::string_view>({"keep", "replace", "postpone"});
 }
+constexpr auto names(AfterWhen) {
+  return std::to_array<std::string_view>({"completed", "ended"});
+}
+constexpr auto names(Otherwise) {
+  return std::to_array<std::string_view>({"cancel", "hold", "run"});
+}
 constexpr auto names(Overlap) {
   return std::to_array<std::string_view>({"skip", "queue", "allow"});
 }
@@ -71,7 +77,7 @@ constexpr auto names(SettleStatus) {
 constexpr auto names(Gate) {
   return std::to_array<std::string_view>({"final", "running", "held", "not_due", "inactive",
                                           "paused", "concurrency", "rate", "no_worker", "behind",
-                                          "next", "parked"});
+                                          "next", "parked", "waits_for"});
 }
 constexpr auto names(BulkAction) {
   return names_by_number<BulkAction>(std::make_index_sequence<bulk_action_count>());

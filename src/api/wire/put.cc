@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "api/wire/put_all.h"
 #include "api/wire/text_writer.h"
 #include "core/limits.h"
+#include "core/quote.h"
+#include "core/uuid.h"
 
 namespace millrace::wire {
 namespace {
@@ -37,6 +40,33 @@ void set_priority(PutWords& words, Input& in, const Path& at) {
   const auto priority = priority_of(*words.priority, words.scale);
   if (!priority) return in.refuse(Path{.above = &at, .key = "priority"}, priority.error());
   words.task.priority = *priority;
+}
+
+// Outside of a put that is all or none only ids name tasks.
+void set_after(PutWords& words, Input& in, const Path& at) {
+  if (words.ref) {
+    return in.refuse(
+        Path{.above = &at, .key = "ref"},
+        "ref is given, but this is no atomic put; send {\"atomic\":true,\"tasks\":[…]}, "
+        "or leave it out");
+  }
+  if (!words.after) return;
+  After& after = words.task.after.emplace();
+  after.when = words.after->when;
+  after.otherwise = words.after->otherwise;
+  const Path above{.above = &at, .key = "after"};
+  const Path list{.above = &above, .key = "tasks"};
+  for (std::size_t i = 0; i < words.after->tasks.size(); ++i) {
+    const std::string& text = words.after->tasks[i].text;
+    const auto id = task_id_from_text(text);
+    if (!id) {
+      return in.refuse(Path{.above = &list, .index = i},
+                       fmt::format("{} is no id of a task; allowed are ids, and in an atomic put "
+                                   "the refs of its tasks",
+                                   in_quotes(text)));
+    }
+    after.tasks.push_back(*id);
+  }
 }
 
 // Finds the end of a refused item of a list, so that the next can be read.
@@ -91,6 +121,7 @@ NewTask meant(PutWords&& words, const QueueRef* queue, Input& in, const Path& at
   }
   set_priority(words, in, at);
   set_retries(words, in, at);
+  if (in.good()) set_after(words, in, at);
   return std::move(words.task);
 }
 
@@ -108,7 +139,18 @@ Read<NewTask> read_task(std::string_view text, const QueueRef* queue) {
   return task;
 }
 
-Read<PutBody> read_put(std::string_view text, const QueueRef* queue) {
+void read(Input& in, TaskName& to, const Path& at) {
+  read(in, to.text, at);
+}
+
+void read(Input& in, AfterWords& to, const Path& at) {
+  if (in.peek() == '[') return read(in, to.tasks, at);
+  read<AfterWords>(in, to, at);
+}
+
+Read<PutBody> read_put(std::string_view text, const QueueRef* queue,
+                       const std::function<TaskId()>& new_id) {
+  if (is_atomic(text)) return read_put_all(text, queue, new_id);
   Input in(text);
   PutBody body;
   body.list = in.peek() == '[';
@@ -144,6 +186,25 @@ void append(std::string& out, const Put& put) {
   append(writer.key("existing"), put.existing);
   writer("replaced", put.replaced);
   writer.close();
+}
+
+std::string put_all_answer(const std::vector<Put>& puts, const std::vector<std::string>& refs) {
+  std::string out;
+  out.reserve(128 * puts.size());
+  TextWriter all(out);
+  all.key("tasks") += '[';
+  for (std::size_t i = 0; i < puts.size(); ++i) {
+    if (i != 0) out += ',';
+    append(out, puts[i]);
+    if (refs[i].empty()) continue;
+    out.pop_back();
+    out += ",\"ref\":";
+    append(out, refs[i]);
+    out += '}';
+  }
+  out += ']';
+  all.close();
+  return out;
 }
 
 std::string_view code_of(const Error& error) {

@@ -6,6 +6,7 @@
 #include <millrace/task.h>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,23 @@ Result<std::uint8_t> priority_of(const GivenPriority& given, std::optional<Prior
 void take_priority(const std::optional<GivenPriority>& given, std::optional<PriorityScale> scale,
                    std::optional<std::uint8_t>& to, const Path& at, Input& in);
 
+// A task to wait for: its id or, in a put that is all or none, the ref of a task of that put.
+struct TaskName {
+  std::string text = {};
+};
+void read(Input& in, TaskName& to, const Path& at);
+
+struct AfterWords {
+  std::vector<TaskName> tasks = {};
+  AfterWhen when = AfterWhen::completed;
+  Otherwise otherwise = Otherwise::cancel;
+};
+void fields(A<AfterWords> auto& of, auto& visit) {
+  visit("tasks", required(of.tasks)), visit("when", of.when), visit("otherwise", of.otherwise);
+}
+// An object, or the list alone.
+void read(Input& in, AfterWords& to, const Path& at);
+
 struct PutWords {
   NewTask task = {};
   std::optional<QueueRef> queue = std::nullopt;
@@ -38,13 +56,15 @@ struct PutWords {
   std::optional<PriorityScale> scale = std::nullopt;
   std::optional<std::uint32_t> max_retries = std::nullopt;
   std::optional<std::uint32_t> attempts = std::nullopt;  // one more than retries
+  std::optional<AfterWords> after = std::nullopt;
+  std::optional<std::string> ref = std::nullopt;
 };
 
 // The extra fields come before the fields of the task that they replace.
 void fields(A<PutWords> auto& of, auto& visit) {
   visit("id", of.task.id), visit("queue", of.queue), visit("priority", of.priority);
   visit("priority_scale", of.scale), visit("max_retries", of.max_retries);
-  visit("attempts", of.attempts);
+  visit("attempts", of.attempts), visit("after", of.after), visit("ref", of.ref);
   fields_given(of.task, visit);
   visit("held", of.task.held), visit("start", of.task.start), visit("delay_ms", of.task.delay);
 }
@@ -61,15 +81,23 @@ NewTask read_task(Input& in, const QueueRef* queue, const Path& at);
 // One task and nothing else.
 Read<NewTask> read_task(std::string_view text, const QueueRef* queue);
 
-// One task or a list of them. An invalid item of a list is refused on its own.
+// One task or a list of them, of which an invalid item is refused on its own; or
+// {"atomic":true,"tasks":[…]}, which is refused whole.
 struct PutBody {
   bool list = false;
-  std::vector<NewTask> tasks = {};                            // the good ones
+  bool atomic = false;
+  std::vector<std::string> refs = {};  // of an atomic put, by task; empty: none
+  std::vector<NewTask> tasks = {};     // the good ones
   std::vector<std::pair<std::size_t, Refusal>> refused = {};  // the others, and their places
 
   std::size_t size() const { return tasks.size() + refused.size(); }
 };
-Read<PutBody> read_put(std::string_view text, const QueueRef* queue);
+// `new_id` makes ids for tasks of an atomic put, because others may wait for them.
+Read<PutBody> read_put(std::string_view text, const QueueRef* queue,
+                       const std::function<TaskId()>& new_id = nullptr);
+
+// {"tasks":[{"id":…,"number":…,"state":…,"existing":…,"ref":…}]}
+std::string put_all_answer(const std::vector<Put>& puts, const std::vector<std::string>& refs);
 
 // {"id":…,"number":…,"state":…,"existing":…}, and "replaced":true if it is.
 void append(std::string& out, const Put& put);

@@ -1,5 +1,6 @@
 #include "api/wire/put.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -195,6 +196,112 @@ TEST(Put, a_list_has_its_limit) {
 TEST(Put, keys_may_be_escaped) {
   EXPECT_EQ(task_of(R"({"t\u0079pe":"a"})").type, "a");
   EXPECT_EQ(refusal_of(R"({"type":"a","t\u0079pe":"b"})").error.field, "type");
+}
+
+// ---- Tasks that wait for others ----------------------------------------------------------------
+
+constexpr std::string_view some = "01890a5d-ac96-774b-bcce-b302099a8057";
+
+TEST(PutAfter, ids_in_a_list_or_in_an_object) {
+  const TaskId id = *task_id_from_text(some);
+  const std::string list = fmt::format(R"(["{}"])", some);
+  EXPECT_EQ(task_of(R"({"after":)" + list + "}").after, After{.tasks = {id}});
+  EXPECT_EQ(
+      task_of(R"({"after":{"tasks":)" + list + R"(,"when":"ended","otherwise":"run"}})").after,
+      (After{.tasks = {id}, .when = AfterWhen::ended, .otherwise = Otherwise::run}));
+  EXPECT_EQ(task_of(R"({"after":null})").after, std::nullopt);
+}
+
+TEST(PutAfter, what_is_no_id_is_refused_with_its_place) {
+  const auto refusal = refusal_of(fmt::format(R"({{"after":["{}","load"]}})", some));
+  EXPECT_EQ(refusal.error.field, "after.tasks[1]");
+  EXPECT_THAT(refusal.error.message, HasSubstr("in an atomic put the refs of its tasks"));
+  EXPECT_EQ(refusal_of(R"({"after":7})").error.field, "after");
+  EXPECT_EQ(refusal_of(R"({"after":{"when":"ended"}})").error.field, "after.tasks");
+  EXPECT_THAT(refusal_of(R"({"after":{"tasks":[],"when":"started"}})").error.message,
+              HasSubstr("completed"));
+  EXPECT_EQ(refusal_of(R"({"ref":"a"})").error.field, "ref");
+  EXPECT_EQ(refusal_of(R"([{"ref":"a"}])").error.field, "tasks[0].ref");
+}
+
+TaskId numbered_id() {
+  static std::uint8_t last = 0;
+  TaskId id;
+  id.value.bytes.back() = ++last;
+  return id;
+}
+
+Read<PutBody> all_of(const std::string& tasks) {
+  return read_put(R"({"atomic":true,"tasks":)" + tasks + "}", &emails, numbered_id);
+}
+
+void expect_refused(const std::string& tasks, const std::string& field, const std::string& says) {
+  const auto body = all_of(tasks);
+  ASSERT_FALSE(body) << tasks;
+  EXPECT_EQ(body.error().error.field, field);
+  EXPECT_THAT(body.error().error.message, HasSubstr(says));
+}
+
+TEST(PutAll, refs_become_ids_in_any_order) {
+  const auto body = all_of(fmt::format(
+      R"([{{"ref":"b","after":["a","{}"]}},{{"ref":"a","queue":"etl"}},{{"after":["b"]}}])", some));
+  ASSERT_TRUE(body) << body.error().error.message;
+  EXPECT_TRUE(body->atomic);
+  EXPECT_EQ(body->refs, (std::vector<std::string>{"b", "a", ""}));
+  const auto& tasks = body->tasks;
+  EXPECT_EQ(tasks[0].after->tasks, (std::vector{tasks[1].id, *task_id_from_text(some)}));
+  EXPECT_EQ(tasks[2].after->tasks, std::vector{tasks[0].id});
+  EXPECT_EQ(tasks[0].queue, emails);
+  EXPECT_EQ(tasks[1].queue, QueueRef("etl"));
+}
+
+TEST(PutAll, bad_names_are_refused_with_their_place) {
+  expect_refused(R"([{"ref":"a"},{"ref":"a"}])", "tasks[1].ref", "that of tasks[0]");
+  expect_refused(R"([{"ref":""}])", "tasks[0].ref", "empty");
+  expect_refused(fmt::format(R"([{{"ref":"{}"}}])", some), "tasks[0].ref", "taken for an id");
+  expect_refused(R"([{"ref":")" + std::string(101, 'x') + R"("}])", "tasks[0].ref", "too long");
+  expect_refused(R"([{"ref":"a"},{"after":["a","b"]}])", "tasks[1].after.tasks[1]",
+                 "\"b\" is neither a ref of this put nor an id");
+  expect_refused(R"([{"priority":99}])", "tasks[0].priority", "0 to 9");
+}
+
+TEST(PutAll, a_cycle_is_named) {
+  expect_refused(R"([{"ref":"x"},{"ref":"a","after":["b"]},{"ref":"b","after":["c","x"]},
+                    {"ref":"c","after":["a"]}])",
+                 "tasks[1].after", "a → b → c → a");
+  expect_refused(R"([{"ref":"a","after":["a"]}])", "tasks[0].after", "a → a");
+}
+
+TEST(PutAll, the_object_is_complete) {
+  const auto refusal = [](std::string_view text) {
+    const auto body = read_put(text, &emails, numbered_id);
+    EXPECT_FALSE(body) << text;
+    return body ? Error{} : body.error().error;
+  };
+  EXPECT_EQ(refusal(R"({"atomic":true})").field, "tasks");
+  EXPECT_EQ(refusal(R"({"tasks":[]})").field, "atomic");
+  EXPECT_EQ(refusal(R"({"atomic":false,"tasks":[]})").field, "atomic");
+  EXPECT_EQ(refusal(R"({"atomic":true,"tasks":[],"queue":"q"})").field, "queue");
+  EXPECT_EQ(refusal(R"({"atomic":true,"tasks":[],"tasks":[]})").field, "tasks");
+  EXPECT_EQ(refusal(R"({"atomic":true,"tasks":{}})").field, "tasks");
+  // A payload may have such keys.
+  EXPECT_FALSE(read_put(R"({"payload":{"tasks":[],"atomic":true}})", &emails)->atomic);
+}
+
+TEST(PutAll, at_most_ten_thousand) {
+  std::string tasks = "[{}";
+  for (int i = 0; i < 10'000; ++i) tasks += ",{}";
+  expect_refused(tasks + "]", "tasks", "10000");
+}
+
+TEST(PutAll, the_answer_has_the_refs) {
+  const std::vector<Put> puts = {{.id = *task_id_from_text(some), .number = {1}},
+                                 {.id = *task_id_from_text(some), .number = {2}, .existing = true}};
+  EXPECT_EQ(
+      put_all_answer(puts, {"a\"", ""}),
+      fmt::format(R"({{"tasks":[{{"id":"{0}","number":1,"state":"queued","existing":false,)"
+                  R"("ref":"a\""}},{{"id":"{0}","number":2,"state":"queued","existing":true}}]}})",
+                  some));
 }
 
 }  // namespace

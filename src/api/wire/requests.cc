@@ -136,6 +136,10 @@ std::string put_text(std::span<const NewTask> tasks) {
   return out;
 }
 
+std::string put_all_text(std::span<const NewTask> tasks) {
+  return R"({"atomic":true,"tasks":)" + put_text(tasks) + '}';
+}
+
 std::string work_text(std::span<const Report> reports, std::span<const Extension> extensions,
                       const TakeRequest* take, Duration wait) {
   std::string out;

@@ -19,6 +19,8 @@ namespace millrace::wire {
 
 // A list, whatever its length.
 std::string put_text(std::span<const NewTask> tasks);
+// All of them or none.
+std::string put_all_text(std::span<const NewTask> tasks);
 
 // At most one take: a server accepts one per request.
 std::string work_text(std::span<const Report> reports, std::span<const Extension> extensions,

@@ -168,6 +168,10 @@ std::string view_of(const Task& task) {
   return text_of(task);
 }
 
+std::string view_of(const Parents& parents) {
+  return text_of(parents);
+}
+
 std::string view_of(const QueueView& view) {
   std::string out;
   append_view(out, view);

@@ -20,6 +20,16 @@ void fields(A<Explanation> auto& of, auto& visit) {
   visit("sentence", of.sentence), visit("until", of.until), visit("ahead", of.ahead);
   visit("estimate", of.estimate);
 }
+void fields(A<Parent> auto& of, auto& visit) {
+  visit("id", required(of.id)), visit("state", of.state), visit("waits", always(of.waits));
+  visit("queue", of.queue), visit("type", of.type), visit("finished_at", of.finished_at);
+  visit("content_type", of.content_type), visit("result", embedded(of.result));
+  visit("error", of.error);
+}
+void fields(A<Parents> auto& of, auto& visit) {
+  visit("parents", always(of.parents)), visit("total", always(of.total));
+  visit("waits_for", always(of.waits_for)), visit("next", of.next);
+}
 void fields(A<HeldTask> auto& of, auto& visit) {
   visit("id", required(of.id)), visit("queue", required(of.queue)), visit("type", of.type);
   visit("since", of.since), visit("until", of.until);
@@ -45,6 +55,7 @@ void fields(A<Traits> auto& of, auto& visit) {
   visit("batch", of.batch), visit("task_size", of.task_size);
   visit("follow_ups", of.follow_ups), visit("time_precision_ms", of.time_precision);
   visit("several_processes", always(of.several_processes));
+  visit("graphs", always(of.graphs));
 }
 
 // ---- Writing ----
@@ -55,6 +66,7 @@ std::string page_of(const TaskPage& page);
 // Without `full`, what lists leave out is left out here, too.
 std::string page_with_previews(TaskPage page, bool full);
 std::string view_of(const Task& task);
+std::string view_of(const Parents& parents);
 std::string view_of(const QueueView& view);
 std::string view_of(const Schedule& schedule);
 std::string stats_of(const QueueView& view);

@@ -11,6 +11,14 @@
 #include "store/embedded/fields.h"
 
 namespace millrace::embedded {
+
+void fields(A<EndedParent> auto& of, const auto& visit) {
+  visit(of.id), visit(of.state);
+}
+void fields(A<Waits> auto& of, const auto& visit) {
+  visit(of.open), visit(of.when), visit(of.otherwise), visit(of.ended);
+}
+
 namespace {
 
 // A body is: created_at (8 bytes), a bit for each of optional_fields() that is given (2), size of
@@ -123,12 +131,15 @@ void step_fields(T& of, const auto& visit) {
 
 void write_notes(auto& out, const Notes& notes) {
   note_fields(notes, [&](const auto& field) { write(out, field); });
-  if (notes.has_steps()) step_fields(notes, [&](const auto& field) { write(out, field); });
+  const bool more = notes.has_steps() || notes.waits;
+  if (more) step_fields(notes, [&](const auto& field) { write(out, field); });
+  if (notes.waits) write(out, *notes.waits);
 }
 
 void read_notes(ByteReader& in, Notes& notes) {
   note_fields(notes, [&](auto& field) { read(in, field); });
   if (in.left() != 0) step_fields(notes, [&](auto& field) { read(in, field); });
+  if (in.left() != 0) read(in, notes.waits.emplace());
 }
 
 }  // namespace

@@ -13,10 +13,41 @@
 #include <string_view>
 #include <vector>
 
+#include "core/values.h"
 #include "store/embedded/blobs.h"
 #include "store/embedded/slot.h"
 
 namespace millrace::embedded {
+
+// What a task waits for.
+struct Waits {
+  std::string open;  // a bit for each of `after.tasks`, set while it counts
+  AfterWhen when = AfterWhen::completed;
+  Otherwise otherwise = Otherwise::cancel;
+  std::optional<EndedParent> ended;  // the task is to be cancelled because of this one
+
+  static Waits of(const After& after) {
+    return {.open = std::string((after.tasks.size() + 7) / 8, '\0'),
+            .when = after.when,
+            .otherwise = after.otherwise};
+  }
+  bool is_open(std::size_t place) const {
+    return (static_cast<std::uint8_t>(open[place / 8]) >> (place % 8) & 1U) != 0;
+  }
+  void set_open(std::size_t place, bool on) {
+    const auto bit = static_cast<std::uint8_t>(1U << (place % 8));
+    const auto old = static_cast<std::uint8_t>(open[place / 8]);
+    open[place / 8] = static_cast<char>(on ? old | bit : old & ~bit);
+  }
+  bool any_open() const { return open.find_first_not_of('\0') != std::string::npos; }
+  // Whether a parent that ended so no longer counts.
+  bool passes(TaskState ended_as) const {
+    return ended_as == TaskState::completed || when == AfterWhen::ended ||
+           otherwise == Otherwise::run;
+  }
+
+  friend bool operator==(const Waits&, const Waits&) = default;
+};
 
 // What came of a task.
 struct Notes {
@@ -28,6 +59,7 @@ struct Notes {
   std::vector<Attempt> history;
   std::string checkpoint;
   std::optional<std::string> answer;
+  std::optional<Waits> waits;
 
   bool has_steps() const { return !checkpoint.empty() || answer; }
 

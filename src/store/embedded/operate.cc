@@ -161,6 +161,7 @@ Result<TaskState> cancel(State& state, const CancelRequest& request, TimePoint n
   if (is_waiting(slot.state)) {
     const TaskState next = end_waiting(state, at, Event::cancel, error, now);
     for (const NewTask& task : request.follow_ups) add_follow_up(state, task, now);
+    tell_just_ended(state, now);
     return next;
   }
   if (slot.cancel_requested) return slot.state;
@@ -192,15 +193,18 @@ Result<TaskState> revive(State& state, const TaskId& id, TimePoint now) {
   return *next;
 }
 
-Result<TaskState> remove(State& state, const TaskId& id) {
+Result<TaskState> remove(State& state, const TaskId& id, TimePoint now) {
   const auto at = state.find(id);
   if (at == no_slot) return unknown_task(id);
   const TaskState was = state.slot(at).state;
   if (was == TaskState::processing) {
     return wrong_state(state.slot(at), "removed", "cancel it first");
   }
-  state.unindex(at);
-  state.erase(at);
+  if (state.untold.contains(id)) {
+    return wrong_state(state.slot(at), "removed yet",
+                       "many tasks waited for it and are being told; try again in a second");
+  }
+  drop(state, at, now);
   return was;
 }
 
@@ -218,6 +222,7 @@ Result<TaskState> update(State& state, const TaskUpdate& update, TimePoint now) 
     target = *found;
   }
   state.unindex(at);
+  if (update.release && slot.has_waits) stop_waiting(state, at);
   if (target != nullptr) state.move(at, *target, now);
   if (update.priority) slot.priority = *update.priority;
   move_start(slot, update, now);

@@ -27,18 +27,30 @@ std::unexpected<Error> limited(std::string message, Duration retry_after) {
 // Work empties a full queue, not a known time; a second is a fair interval to ask again.
 constexpr Duration ask_again = std::chrono::seconds(1);
 
-Result<void> check_room(const QueueEntry& queue, TimePoint now) {
+// Those that have ended tell it so at once.
+void wait_for_parents(State& state, std::uint32_t at, const After& after) {
+  Slot& slot = state.slot(at);
+  const Waits waits = waits_of(state, after, [](const TaskId&) { return true; });
+  if (!waits.any_open() && !waits.ended) return;
+  state.set_notes(slot, {.waits = waits});
+  slot.state = TaskState::created;
+  state.link(at);
+}
+
+}  // namespace
+
+Result<void> check_room(const QueueEntry& queue, TimePoint now, std::uint32_t more) {
   const QueueSettings& settings = queue.settings();
-  if (settings.max_depth && queue.waiting >= *settings.max_depth) {
+  if (settings.max_depth && queue.waiting + more >= *settings.max_depth) {
     return limited(fmt::format("queue \"{}\" is full: {} tasks wait, {} are allowed", settings.name,
-                               queue.waiting, *settings.max_depth),
+                               queue.waiting + more, *settings.max_depth),
                    ask_again);
   }
-  if (settings.put_rate && queue.puts.room(*settings.put_rate, now) == 0) {
+  if (settings.put_rate && queue.puts.room(*settings.put_rate, now) <= more) {
     const Rate& rate = *settings.put_rate;
     return limited(fmt::format("queue \"{}\" accepts {} tasks in {} ms", settings.name, rate.max,
                                rate.per.count()),
-                   queue.puts.retry_after(rate, now, 1));
+                   queue.puts.retry_after(rate, now, more + 1));
   }
   return {};
 }
@@ -49,6 +61,7 @@ Put add_task(State& state, QueueEntry& queue, const NewTask& task, TimePoint now
   Slot& slot = state.slot(at);
   slot.start = ready_moment(task, now);
   slot.state = task.held ? TaskState::created : waiting_state(slot.start, now);
+  if (task.after) wait_for_parents(state, at, *task.after);
   if (task.unique && task.unique->scope == UniqueScope::window) {
     state.holders.set(queue.index, task.unique->key,
                       {slot.id, {slot.number}, later(now, task.unique->window)});
@@ -57,6 +70,8 @@ Put add_task(State& state, QueueEntry& queue, const NewTask& task, TimePoint now
   state.store(at, now);
   return {.id = slot.id, .number = {slot.number}, .state = slot.state};
 }
+
+namespace {
 
 // Whether the put takes the place of the holder of its key: of a task that waits for its first run,
 // unless the key is held by a window, in which the first put counts, or the task waits for others.
@@ -155,6 +170,14 @@ std::unexpected<Error> unknown_task(const TaskId& id) {
       fmt::format("there is no task {}; it may have ended and been removed", to_text(id.value)));
 }
 
+std::unexpected<Error> unknown_parent(const After& after, std::size_t place) {
+  return fail(ErrorCode::not_found,
+              fmt::format("there is no task {} to wait for; it may have ended and been removed. "
+                          "Keep such tasks for longer, or put all of them in one atomic put",
+                          to_text(after.tasks[place].value)),
+              fmt::format("after.tasks[{}]", place));
+}
+
 std::optional<Put> find_id(const State& state, const TaskId& id) {
   const auto at = state.find(id);
   if (at == no_slot) return std::nullopt;
@@ -194,6 +217,8 @@ Result<Put> put(State& state, QueueFinder& queues, const NewTask& task, TimePoin
   }
   if (replaces) return replace(state, task, *holder, now);
   if (auto room = check_room(*queue, now); !room) return std::unexpected(std::move(room.error()));
+  if (auto good = check_parents(state, task); !good)
+    return std::unexpected(std::move(good.error()));
   if (queue->settings().put_rate) {
     queue->puts.add(*queue->settings().put_rate, now, 1);
     state.changes.note({Thing::queue, queue->index});
@@ -203,6 +228,10 @@ Result<Put> put(State& state, QueueFinder& queues, const NewTask& task, TimePoin
 
 Result<void> check_follow_up(const State& state, const NewTask& task, TimePoint now) {
   if (auto good = validate(task, now); !good) return good;
+  if (task.after) {
+    return fail(ErrorCode::invalid, "a task that is put by a tick or a settlement cannot wait",
+                "after");
+  }
   const QueueEntry* queue = state.queue(task.queue);
   if (queue == nullptr) return unknown_queue(task.queue);
   if (queue->queue.removing) return check_open(*queue);

@@ -137,7 +137,8 @@ Result<void> remove_queue(State& state, const QueueRef& ref, bool force, TimePoi
   return {};
 }
 
-std::size_t remove_tasks(State& state, QueueEntry& queue, bool waiting_only, std::size_t limit) {
+std::size_t remove_tasks(State& state, QueueEntry& queue, bool waiting_only, std::size_t limit,
+                         TimePoint now) {
   constexpr std::array waiting = {TaskState::created, TaskState::queued, TaskState::delayed,
                                   TaskState::retrying};
   constexpr std::array others = {TaskState::processing, TaskState::completed, TaskState::failed,
@@ -155,21 +156,20 @@ std::size_t remove_tasks(State& state, QueueEntry& queue, bool waiting_only, std
     auto at = oldest(waiting);
     if (!at && !waiting_only) at = oldest(others);
     if (!at) break;
-    state.unindex(*at);
-    state.erase(*at);
+    if (!drop(state, *at, now) && !waiting_only) break;
     ++removed;
   }
   return removed;
 }
 
-Result<std::size_t> clear(State& state, const QueueRef& ref, std::size_t limit) {
+Result<std::size_t> clear(State& state, const QueueRef& ref, std::size_t limit, TimePoint now) {
   if (limit < 1 || limit > limits::max_advance) {
     return fail(ErrorCode::invalid,
                 fmt::format("limit is {}; 1 to {} are allowed", limit, limits::max_advance));
   }
   QueueEntry* entry = state.queue(ref);
   if (entry == nullptr) return unknown_queue(ref);
-  return remove_tasks(state, *entry, true, limit);
+  return remove_tasks(state, *entry, true, limit, now);
 }
 
 }  // namespace millrace::embedded

@@ -40,6 +40,7 @@ inline constexpr std::uint16_t has_notes = 1U << 9U;
 inline constexpr std::uint16_t cancel_requested = 1U << 10U;
 inline constexpr std::uint16_t has_start_by = 1U << 11U;
 inline constexpr std::uint16_t has_steps = 1U << 12U;  // since format 2
-inline constexpr std::uint16_t known_bits = (1U << 13U) - 1;
+inline constexpr std::uint16_t has_waits = 1U << 13U;  // since format 2
+inline constexpr std::uint16_t known_bits = (1U << 14U) - 1;
 
 }  // namespace millrace::embedded

@@ -43,6 +43,7 @@ std::uint16_t bits_of(const Slot& slot) {
   if (slot.cancel_requested) bits |= cancel_requested;
   if (slot.has_start_by) bits |= has_start_by;
   if (slot.has_steps) bits |= has_steps;
+  if (slot.has_waits) bits |= has_waits;
   return static_cast<std::uint16_t>(bits);
 }
 

@@ -36,6 +36,8 @@ class Recount {
     same("leases by their end", state_.leases.size(), leases_);
     same("tasks with a start_by", state_.expiries.size(), expiries_);
     same("tasks to be promoted", state_.promotions.size(), promotions_);
+    same("edges to tasks that wait for others", state_.edges.size(), edges_);
+    same("tasks to be cancelled because of others", state_.orphans.size(), orphans_);
     same("tasks with a retention of their own", state_.removals.size(), removals_);
     return std::move(differences_);
   }
@@ -90,6 +92,7 @@ class Recount {
     const Slot& slot = state_.slot(at);
     ++tally.waiting;
     if (slot.has_start_by) ++expiries_;
+    if (slot.has_waits) count_edges(at);
     const TimeKey key{slot.start, slot.number};
     if (awaits_its_start(slot)) {
       ++promotions_;
@@ -98,6 +101,22 @@ class Recount {
     if (slot.state == TaskState::created) return;
     ++tally.order[slot.priority];
     expect_in(queue.order[slot.priority], key, at, "tasks in order");
+  }
+
+  void count_edges(std::uint32_t at) {
+    const Slot& slot = state_.slot(at);
+    const Waits waits = state_.notes(slot).waits.value_or(Waits{});
+    if (waits.ended) {
+      ++orphans_;
+      return expect_in(state_.orphans, slot.number, at, "tasks to be cancelled because of others");
+    }
+    const Task given = state_.given(slot);
+    for (std::size_t i = 0; given.after && i < given.after->tasks.size(); ++i) {
+      if (!waits.is_open(i)) continue;
+      ++edges_;
+      expect_in(state_.edges, Edge(given.after->tasks[i], slot.number, i), at,
+                "tasks that wait for others");
+    }
   }
 
   void compare(const QueueEntry& queue) {
@@ -131,6 +150,8 @@ class Recount {
   std::uint64_t expiries_ = 0;
   std::uint64_t promotions_ = 0;
   std::uint64_t removals_ = 0;
+  std::uint64_t edges_ = 0;
+  std::uint64_t orphans_ = 0;
   std::vector<std::string> differences_;
 };
 

@@ -16,6 +16,8 @@ void reset_mutable(Slot& slot) {
   slot.cancel_requested = false;
   slot.has_start_by = false;
   slot.has_steps = false;
+  slot.has_waits = false;
+  slot.orphaned = false;
 }
 
 }  // namespace
@@ -63,8 +65,13 @@ Result<void> Replay::finish() {
                               slot.queue));
     }
     slot.unindexed = false;
+    if (slot.has_waits && !state_.link(at)) {
+      return fail(ErrorCode::corrupt,
+                  fmt::format("what task number {} waits for makes no sense", slot.number));
+    }
     state_.index(at);
   }
+  state_.find_untold();
   return {};
 }
 
@@ -99,6 +106,7 @@ std::uint32_t Replay::find(std::uint64_t number) const {
 void Replay::unindex(std::uint32_t at) {
   Slot& slot = state_.slot(at);
   if (!slot.unindexed) state_.unindex(at);
+  if (slot.linked) state_.unlink(at);
   slot.unindexed = true;
 }
 
@@ -144,6 +152,7 @@ bool Replay::read_mutable(ByteReader& in, Slot& slot) {
   slot.cancel_requested = (bits & cancel_requested) != 0;
   slot.has_start_by = (bits & has_start_by) != 0;
   slot.has_steps = (bits & has_steps) != 0;
+  slot.has_waits = (bits & has_waits) != 0;
   const auto held = state_.workers.hold(worker);
   state_.workers.release(slot.worker);
   slot.worker = held;

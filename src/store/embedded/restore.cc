@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/as_put.h"
 #include "core/transition.h"
 #include "core/uuid.h"
@@ -39,6 +41,14 @@ void set_moments(Slot& slot, const Task& task) {
   slot.moment = task.finished_at.value_or(no_moment);
 }
 
+// Those that are here and have ended tell it so; the others may come later.
+std::optional<Waits> waits_of_restored(const State& state, const Task& task) {
+  if (task.waits_for.empty()) return std::nullopt;
+  const std::vector<TaskId>& open = task.waits_for;
+  return waits_of(state, *task.after,
+                  [&](const TaskId& id) { return std::ranges::find(open, id) != open.end(); });
+}
+
 // A worker that still runs the task elsewhere has a token of that store, and all stores count
 // tokens alike. So this store goes on counting from a place that only its seed knows, and the old
 // token settles nothing.
@@ -67,12 +77,19 @@ Put add_restored(State& state, QueueEntry& queue, const Task& task, TimePoint no
                          .log = task.log,
                          .history = task.history,
                          .checkpoint = task.checkpoint,
-                         .answer = task.answer});
+                         .answer = task.answer,
+                         .waits = waits_of_restored(state, task)});
   if (task.unique && task.unique->scope == UniqueScope::window && will_hold_key(task, now)) {
     state.holders.set(queue.index, task.unique->key, {slot.id, {slot.number}, window_end(task)});
     state.changes.note({Thing::window, queue.index, task.unique->key});
   }
+  if (slot.has_waits && !slot.orphaned && !state.notes(slot).waits->any_open()) {
+    release_child(state, slot, now);
+  }
+  if (slot.has_waits) state.link(at);
   state.store(at, task.updated_at);
+  if (is_final(slot.state)) state.note_end(slot.id);
+  tell_just_ended(state, now);
   return {.id = slot.id, .number = {slot.number}, .state = slot.state};
 }
 

@@ -40,10 +40,14 @@ std::optional<Result<Settled>> check(const State& state, const Slot& slot,
     return lease_lost(slot.id);
   }
   const auto version = std::get<Unchanged>(settlement.expect).version;
-  if (is_waiting(slot.state) && slot.version == version.value && slot.has_start_by &&
-      state.start_by(slot) <= now) {
-    return std::nullopt;
+  const bool same = is_waiting(slot.state) && slot.version == version.value;
+  if (settlement.event == Event::cancel) {
+    if (same && slot.orphaned) return std::nullopt;
+    return fail(ErrorCode::conflict,
+                fmt::format("task {} changed meanwhile, or waits for no task that ended",
+                            to_text(slot.id.value)));
   }
+  if (same && slot.has_start_by && state.start_by(slot) <= now) return std::nullopt;
   return fail(ErrorCode::conflict,
               fmt::format("task {} changed meanwhile, or its start_by has not passed",
                           to_text(slot.id.value)));
@@ -71,18 +75,6 @@ void count(Slot& slot, const Counters& decided) {
   slot.counters.attempts = decided.attempts;
   slot.counters.retries = decided.retries;
   slot.counters.lost = decided.lost;
-}
-
-// Gives a task its final state; the task is forgotten at once if nothing is to be kept.
-void finish(State& state, std::uint32_t at, TaskState final_state, TimePoint now) {
-  Slot& slot = state.slot(at);
-  ensure(is_final(final_state), "a task was finished in a state that is not final");
-  const bool kept = state.is_kept(slot, final_state);
-  slot.state = final_state;
-  slot.moment = now;
-  slot.cancel_requested = false;
-  if (!kept) return state.erase(at);
-  state.store(at, now);
 }
 
 // What is written down of a run that ended. One that was given back leaves no line.
@@ -171,6 +163,20 @@ void add_notes(State& state, Slot& slot, const Extension& extension, TimePoint n
 
 }  // namespace
 
+// Gives a task its final state; the task is forgotten at once if nothing is to be kept, unless
+// others wait for it, which must learn how it ended.
+void finish(State& state, std::uint32_t at, TaskState final_state, TimePoint now) {
+  Slot& slot = state.slot(at);
+  ensure(is_final(final_state), "a task was finished in a state that is not final");
+  const bool kept = state.is_kept(slot, final_state) || state.has_children(slot.id);
+  slot.state = final_state;
+  slot.moment = now;
+  slot.cancel_requested = false;
+  if (!kept) return state.erase(at);
+  state.store(at, now);
+  state.note_end(slot.id);
+}
+
 std::unexpected<Error> lease_lost(const TaskId& id) {
   return fail(ErrorCode::lease_lost,
               fmt::format("the lease on task {} has ended: it was settled, given to another worker "
@@ -200,6 +206,7 @@ Result<Settled> settle(State& state, const Settlement& settlement, TimePoint now
                              ? end_waiting(state, at, settlement.event, settlement.error, now)
                              : apply(state, at, settlement, now);
   for (const NewTask& task : settlement.follow_ups) add_follow_up(state, task, now);
+  tell_just_ended(state, now);
   return Settled{SettleStatus::applied, next};
 }
 
@@ -217,9 +224,11 @@ TaskState end_waiting(State& state, std::uint32_t at, Event event,
   Slot& slot = state.slot(at);
   const TaskState next = state_after(slot.state, event);
   state.unindex(at);
-  if (error) {
+  if (slot.linked) state.unlink(at);
+  if (error || slot.has_waits) {
     Notes notes = state.notes(slot);
-    notes.error = error;
+    if (error) notes.error = error;
+    notes.waits.reset();
     state.set_notes(slot, notes);
   }
   if (slot.start == never) slot.start = now;  // only a parked task waits for ever

@@ -68,6 +68,9 @@ struct Slot {
   bool unindexed : 1 = false;  // in a replay: enters the indexes at its end
   bool rewritten : 1 = false;  // a put has replaced its body: its next record must be a whole one
   bool fixed : 1 = false;      // in a book: a part of it cannot be read, nor be written over
+  bool has_waits : 1 = false;  // it waits for other tasks; the notes have which
+  bool orphaned : 1 = false;   // it is to be cancelled because of how one of them ended
+  bool linked : 1 = false;     // the edges to those that it waits for are in the index
 
   TimePoint created_at() const {
     return TimePoint(Duration((std::int64_t{created_high} << 16) | created_low));

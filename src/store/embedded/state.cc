@@ -90,6 +90,7 @@ std::uint32_t State::adopt(const Slot& slot) {
 void State::index_waiting(QueueEntry& queue, const Slot& slot, std::uint32_t at) {
   if (queue.waiting++ == 0) flip_waiting(queue);
   if (slot.has_start_by) expiries.insert({start_by(slot), slot.number}, at);
+  if (slot.orphaned) orphans.insert(slot.number, at);
   if (awaits_its_start(slot)) promotions.insert({slot.start, slot.number}, at);
   if (slot.state == TaskState::created) return;
   queue.order[slot.priority].insert({slot.start, slot.number}, at);
@@ -98,6 +99,7 @@ void State::index_waiting(QueueEntry& queue, const Slot& slot, std::uint32_t at)
 void State::unindex_waiting(QueueEntry& queue, const Slot& slot) {
   if (--queue.waiting == 0) flip_waiting(queue);
   if (slot.has_start_by) expiries.erase({start_by(slot), slot.number});
+  if (slot.orphaned) orphans.erase(slot.number);
   if (awaits_its_start(slot)) promotions.erase({slot.start, slot.number});
   if (slot.state == TaskState::created) return;
   queue.order[slot.priority].erase({slot.start, slot.number});
@@ -179,6 +181,7 @@ void State::store(std::uint32_t at, TimePoint now) {
 void State::erase(std::uint32_t at) {
   Slot& slot = slots_[at];
   ensure(slot.number != 0 && tasks_ != 0, "a task is erased that is not there");
+  if (slot.linked) unlink(at);
   ++changes.revision;
   if (changes.on) {
     changes.tasks.push_back(
@@ -196,6 +199,8 @@ void State::set_notes(Slot& slot, const Notes& notes) {
   const Blob old = slot.notes;
   slot.notes = encode_notes(blobs, notes);
   slot.has_steps = notes.has_steps();
+  slot.has_waits = notes.waits.has_value();
+  slot.orphaned = notes.waits && notes.waits->ended;
   blobs.remove(old);
 }
 
@@ -376,6 +381,7 @@ void State::go_on(std::uint32_t epoch) {
 std::size_t State::index_memory() const {
   std::size_t bytes = slots_.memory() + ids_.memory() + blobs.overhead();
   bytes += leases.memory() + expiries.memory() + promotions.memory() + removals.memory();
+  bytes += edges.memory() + orphans.memory();
   for (const auto& queue : queues_) {
     if (!queue) continue;
     bytes += sizeof(QueueEntry) + queue->finished.memory() + queue->dead.memory();

@@ -48,7 +48,21 @@ struct TimeKey {
   friend auto operator<=>(const TimeKey&, const TimeKey&) = default;
 };
 
+// From a task to one that waits for it, and its place among those that one waits for.
+struct Edge {
+  TaskId parent;
+  std::uint64_t child = 0;  // number of the waiting task, times 1024, plus the place
+  friend auto operator<=>(const Edge&, const Edge&) = default;
+
+  static constexpr unsigned place_bits = 10;
+  Edge() = default;
+  Edge(const TaskId& of, std::uint64_t number, std::size_t place)
+      : parent(of), child(number << place_bits | place) {}
+  std::size_t place() const { return child & ((1U << place_bits) - 1); }
+};
+
 using ByTime = OrderedSet<TimeKey>;
+using ByEdge = OrderedSet<Edge>;
 using ByNumber = OrderedSet<std::uint64_t>;
 
 struct QueueEntry {
@@ -133,6 +147,22 @@ class State {
   // Forgets a task for good. REQUIRES: not indexed.
   void erase(std::uint32_t at);
 
+  // The edges from the tasks that one waits for, into the index and out of it (graph.cc).
+  // REQUIRES: slot.has_waits. False: its bytes make no sense.
+  bool link(std::uint32_t at);
+  void unlink(std::uint32_t at);
+  bool has_children(const TaskId& id) const {
+    if (edges.empty()) return false;
+    const auto first = edges.lower_bound(Edge(id, 0, 0));
+    return first != edges.end() && (*first).first.parent == id;
+  }
+  // A task has ended: those that wait for it are to be told.
+  void note_end(const TaskId& id) {
+    if (has_children(id)) just_ended.push_back(id);
+  }
+  // After a replay: which tasks have not told all that wait for them.
+  void find_untold();
+
   void watch(TaskWatch& watch) { watches_.push_back(&watch); }
   void unwatch(TaskWatch& watch) { std::erase(watches_, &watch); }
 
@@ -207,6 +237,14 @@ class State {
   ByTime expiries;    // waiting with a start_by
   ByTime promotions;  // delayed, retrying and parked with an end, by ready moment
   ByTime removals;    // final with a retention of their own
+
+  // ---- Tasks that wait for others (graph.cc) ---------------------------------------------------
+
+  ByEdge edges;                            // to the slots of those that wait
+  ByNumber orphans;                        // to be cancelled because of how another task ended
+  std::vector<TaskId> just_ended;          // in this call, with children
+  std::map<TaskId, std::uint64_t> untold;  // ended earlier: Edge::child of the next one to tell
+  std::size_t tell_budget = 0;             // of this call
 
   // ---- The rest -------------------------------------------------------------------------------
 

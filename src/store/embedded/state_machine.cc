@@ -134,6 +134,17 @@ class Watching {
   bool begun_ = false;
 };
 
+// A turn of a change, which may tell so many tasks how those ended that they wait for.
+class Telling {
+ public:
+  Telling(Turns& turns, State& state) : turn_(turns) {
+    state.tell_budget = limits::max_told_by_call;
+  }
+
+ private:
+  const Turns::Change turn_;
+};
+
 bool is_number(const TaskRef& task) {
   return std::holds_alternative<TaskNumber>(task);
 }
@@ -141,16 +152,21 @@ bool is_number(const TaskRef& task) {
 }  // namespace
 
 Result<std::vector<Result<Put>>> StateMachine::put(std::span<const NewTask> tasks, TimePoint now) {
-  const Turns::Change turn(turns_);
+  const Telling turn(turns_, state_);
   QueueFinder queues(state_);
   return each(state_, tasks,
               [&](const NewTask& task) { return embedded::put(state_, queues, task, now); });
 }
 
+Result<std::vector<Put>> StateMachine::put_all(std::span<const NewTask> tasks, TimePoint now) {
+  const Telling turn(turns_, state_);
+  return embedded::put_all(state_, tasks, now);
+}
+
 Result<WorkResult> StateMachine::work(std::span<const Settlement> settlements,
                                       std::span<const Extension> extensions,
                                       std::span<const TakeRequest> takes, TimePoint now) {
-  const Turns::Change turn(turns_);
+  const Telling turn(turns_, state_);
   for (const auto size : {settlements.size(), extensions.size(), takes.size()}) {
     if (auto good = check_batch(size); !good) return std::unexpected(std::move(good.error()));
   }
@@ -160,16 +176,17 @@ Result<WorkResult> StateMachine::work(std::span<const Settlement> settlements,
   done.extended =
       *each(state_, extensions, [&](const Extension& e) { return extend(state_, e, now); });
   done.taken = *each(state_, takes, [&](const TakeRequest& t) { return take(state_, t, now); });
+  done.more = !state_.untold.empty() || !state_.orphans.empty();
   return done;
 }
 
 Result<std::vector<Overdue>> StateMachine::due(TimePoint now, const DueRequest& request) {
-  const Turns::Change turn(turns_);
+  const Telling turn(turns_, state_);
   return embedded::due(state_, now, request);
 }
 
 Result<Advanced> StateMachine::advance(TimePoint now, std::size_t limit) {
-  const Turns::Change turn(turns_);
+  const Telling turn(turns_, state_);
   return embedded::advance(state_, now, limit);
 }
 
@@ -282,39 +299,39 @@ Result<std::vector<QueueCounts>> StateMachine::counts(const std::optional<QueueR
 
 Result<std::vector<Result<TaskState>>> StateMachine::cancel(std::span<const CancelRequest> requests,
                                                             TimePoint now) {
-  const Turns::Change turn(turns_);
+  const Telling turn(turns_, state_);
   return each(state_, requests,
               [&](const CancelRequest& r) { return embedded::cancel(state_, r, now); });
 }
 
 Result<std::vector<Result<TaskState>>> StateMachine::retry(std::span<const TaskId> tasks,
                                                            TimePoint now) {
-  const Turns::Change turn(turns_);
+  const Telling turn(turns_, state_);
   return each(state_, tasks, [&](const TaskId& id) { return revive(state_, id, now); });
 }
 
 Result<std::vector<Result<TaskState>>> StateMachine::remove(std::span<const TaskId> tasks,
-                                                            TimePoint) {
-  const Turns::Change turn(turns_);
-  return each(state_, tasks, [&](const TaskId& id) { return embedded::remove(state_, id); });
+                                                            TimePoint now) {
+  const Telling turn(turns_, state_);
+  return each(state_, tasks, [&](const TaskId& id) { return embedded::remove(state_, id, now); });
 }
 
 Result<std::vector<Result<TaskState>>> StateMachine::update(std::span<const TaskUpdate> updates,
                                                             TimePoint now) {
-  const Turns::Change turn(turns_);
+  const Telling turn(turns_, state_);
   return each(state_, updates,
               [&](const TaskUpdate& u) { return embedded::update(state_, u, now); });
 }
 
 Result<std::vector<Result<Put>>> StateMachine::restore(std::span<const Task> tasks, TimePoint now) {
-  const Turns::Change turn(turns_);
+  const Telling turn(turns_, state_);
   QueueFinder queues(state_);
   return each(state_, tasks,
               [&](const Task& task) { return embedded::restore(state_, queues, task, now); });
 }
 
 Result<Queue> StateMachine::put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) {
-  const Turns::Change turn(turns_);
+  const Telling turn(turns_, state_);
   return embedded::put_queue(state_, settings, mode, now);
 }
 
@@ -323,23 +340,23 @@ Result<std::vector<Queue>> StateMachine::queues(const std::optional<QueueRef>& q
 }
 
 Result<void> StateMachine::remove_queue(const QueueRef& queue, bool force, TimePoint now) {
-  const Turns::Change turn(turns_);
+  const Telling turn(turns_, state_);
   return embedded::remove_queue(state_, queue, force, now);
 }
 
-Result<std::size_t> StateMachine::clear(const QueueRef& queue, std::size_t limit, TimePoint) {
-  const Turns::Change turn(turns_);
-  return embedded::clear(state_, queue, limit);
+Result<std::size_t> StateMachine::clear(const QueueRef& queue, std::size_t limit, TimePoint now) {
+  const Telling turn(turns_, state_);
+  return embedded::clear(state_, queue, limit, now);
 }
 
 Result<Schedule> StateMachine::put_schedule(const Schedule& schedule, PutSchedule mode,
                                             TimePoint now) {
-  const Turns::Change turn(turns_);
+  const Telling turn(turns_, state_);
   return embedded::put_schedule(state_, schedule, mode, now);
 }
 
 Result<void> StateMachine::remove_schedule(std::string_view name, TimePoint) {
-  const Turns::Change turn(turns_);
+  const Telling turn(turns_, state_);
   return embedded::remove_schedule(state_, name);
 }
 
@@ -357,12 +374,12 @@ Result<std::vector<Schedule>> StateMachine::schedules(const std::optional<std::s
 }
 
 Result<Fired> StateMachine::fire(const Fire& tick, TimePoint now) {
-  const Turns::Change turn(turns_);
+  const Telling turn(turns_, state_);
   return embedded::fire(state_, tick, now);
 }
 
 Result<Memo> StateMachine::remember(const Remember& request, TimePoint now) {
-  const Turns::Change turn(turns_);
+  const Telling turn(turns_, state_);
   auto memo = state_.memos.remember(request, now);
   if (memo) state_.changes.note({Thing::memo, 0, request.key});
   return memo;
@@ -386,7 +403,8 @@ Traits StateMachine::traits() const {
           .loss_window = Duration::max(),
           .batch = limits::max_batch,
           .task_size = limits::max_payload,
-          .follow_ups = limits::max_follow_ups};
+          .follow_ups = limits::max_follow_ups,
+          .graphs = true};
 }
 
 Result<std::vector<std::string>> StateMachine::ready(TimePoint now) {

@@ -17,6 +17,7 @@ class StateMachine final : public Store {
   explicit StateMachine(State::Options options = {}) : state_(std::move(options)) {}
 
   Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override;
+  Result<std::vector<Put>> put_all(std::span<const NewTask> tasks, TimePoint now) override;
   Result<WorkResult> work(std::span<const Settlement> settlements,
                           std::span<const Extension> extensions, std::span<const TakeRequest> takes,
                           TimePoint now) override;

@@ -22,6 +22,7 @@ class Round {
 
   Advanced run() {
     promote();
+    tell();
     remove_by_own_rule();
     for (const auto index : queue_indexes()) tend_queue(index);
     end_windows_and_memos();
@@ -43,6 +44,14 @@ class Round {
     }
   }
 
+  // What ended has told all that waited for it before anything is removed.
+  void tell() {
+    const std::size_t told = tell_untold(state_, now_, left_);
+    done_.promoted += told;
+    left_ -= told;
+    if (!state_.untold.empty()) left_ = 0;
+  }
+
   void remove_by_own_rule() {
     while (left_ != 0 && is_due(state_.removals)) remove(state_.removals.front().second);
   }
@@ -61,7 +70,7 @@ class Round {
     prune(queue.finished, queue.settings().keep_completed);
     prune(queue.dead, queue.settings().keep_dead);
     if (queue.queue.removing) {
-      const auto removed = remove_tasks(state_, queue, false, left_);
+      const auto removed = remove_tasks(state_, queue, false, left_, now_);
       left_ -= removed;
       done_.removed += removed;
       if (queue.total() == 0) return state_.erase_queue(queue);
@@ -156,6 +165,12 @@ Overdue overdue_wait(const State& state, const Slot& slot) {
           .cancel_requested = slot.cancel_requested};
 }
 
+Overdue overdue_orphan(const State& state, const Slot& slot) {
+  Overdue overdue = overdue_wait(state, slot);
+  overdue.parent = state.notes(slot).waits->ended;
+  return overdue;
+}
+
 }  // namespace
 
 Result<std::vector<Overdue>> due(const State& state, TimePoint now, const DueRequest& request) {
@@ -184,6 +199,10 @@ Result<std::vector<Overdue>> due(const State& state, TimePoint now, const DueReq
       found.push_back(overdue_wait(state, state.slot((*wait).second)));
       ++wait;
     }
+  }
+  for (const auto& [number, at] : state.orphans) {
+    if (found.size() == request.limit) break;
+    found.push_back(overdue_orphan(state, state.slot(at)));
   }
   return found;
 }

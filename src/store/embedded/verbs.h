@@ -6,7 +6,9 @@
 #include <millrace/work.h>
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +33,7 @@ class QueueFinder {
 
 std::unexpected<Error> unknown_queue(const QueueRef& ref);
 std::unexpected<Error> unknown_task(const TaskId& id);
+std::unexpected<Error> unknown_parent(const After& after, std::size_t place);
 std::unexpected<Error> lease_lost(const TaskId& id);
 
 // put.cc
@@ -40,6 +43,11 @@ TimePoint ready_moment(const NewTask& task, TimePoint now);
 Result<void> check_open(const QueueEntry& queue);
 // Whether the queue takes a payload or result (`what`) of so many bytes.
 Result<void> check_size(const QueueSettings& queue, const What& what, std::size_t bytes);
+// `limited`: the queue is full or has had as many puts as its rate allows, of which `more` come
+// before this one.
+Result<void> check_room(const QueueEntry& queue, TimePoint now, std::uint32_t more = 0);
+// Adds a task for which everything has been checked.
+Put add_task(State& state, QueueEntry& queue, const NewTask& task, TimePoint now);
 Result<Put> put(State& state, QueueFinder& queues, const NewTask& task, TimePoint now);
 // Tasks that come with another change and skip depth, rate and `active`. Check all, then add all.
 Result<void> check_follow_up(const State& state, const NewTask& task, TimePoint now);
@@ -62,6 +70,29 @@ void add_to_history(Notes& notes, Attempt attempt, const std::optional<TaskError
 // Gives a waiting task its end. REQUIRES: `at` is waiting.
 TaskState end_waiting(State& state, std::uint32_t at, Event event,
                       const std::optional<TaskError>& error, TimePoint now);
+
+// Gives a task that is in no index its final state.
+void finish(State& state, std::uint32_t at, TaskState final_state, TimePoint now);
+
+// put_all.cc
+Result<std::vector<Put>> put_all(State& state, std::span<const NewTask> tasks, TimePoint now);
+
+// graph.cc
+// What a task that comes now waits for, as far as `counts` says that a parent counts at all.
+Waits waits_of(const State& state, const After& after,
+               const std::function<bool(const TaskId& parent)>& counts);
+// `not_found`: a task that this one waits for is not there.
+Result<void> check_parents(const State& state, const NewTask& task);
+// A waiting task no longer waits for others. REQUIRES: it is in no index.
+void stop_waiting(State& state, std::uint32_t at);
+void release_child(State& state, Slot& slot, TimePoint now);
+// Tells the tasks that wait for those that have just ended, as many as one call may; the others are
+// told by tell_untold(), which returns how many it told.
+void tell_just_ended(State& state, TimePoint now);
+std::size_t tell_untold(State& state, TimePoint now, std::size_t limit);
+// Removes a task for good, and tells those that wait for it; while some have not been told, it
+// stays as a cancelled one: false.
+bool drop(State& state, std::uint32_t at, TimePoint now);
 
 // take.cc
 Result<std::vector<Lease>> take(State& state, const TakeRequest& request, TimePoint now);
@@ -88,7 +119,7 @@ void queue_running_again(State& state);
 // operate.cc
 Result<TaskState> cancel(State& state, const CancelRequest& request, TimePoint now);
 Result<TaskState> revive(State& state, const TaskId& id, TimePoint now);
-Result<TaskState> remove(State& state, const TaskId& id);
+Result<TaskState> remove(State& state, const TaskId& id, TimePoint now);
 Result<TaskState> update(State& state, const TaskUpdate& update, TimePoint now);
 
 // `updated_at` of a queue or schedule that is written now. It is their version, so it moves on
@@ -103,9 +134,10 @@ Result<Queue> put_queue(State& state, const QueueSettings& settings, PutQueue mo
 // otherwise.
 Result<void> check_gets_none(const State& state, const QueueEntry& queue);
 Result<void> remove_queue(State& state, const QueueRef& ref, bool force, TimePoint now);
-Result<std::size_t> clear(State& state, const QueueRef& ref, std::size_t limit);
+Result<std::size_t> clear(State& state, const QueueRef& ref, std::size_t limit, TimePoint now);
 // Removes up to `limit` tasks of a queue in the given states, oldest first.
-std::size_t remove_tasks(State& state, QueueEntry& queue, bool waiting_only, std::size_t limit);
+std::size_t remove_tasks(State& state, QueueEntry& queue, bool waiting_only, std::size_t limit,
+                         TimePoint now);
 
 // schedules.cc
 Result<Schedule> put_schedule(State& state, const Schedule& schedule, PutSchedule mode,

@@ -48,7 +48,7 @@ Result<TaskState> PostgresStore::remove_one(const TaskId& id, TimePoint now) {
   const bool stuck = at != embedded::no_slot && !book_.check_readable(id) &&
                      state().slot(at).state == TaskState::processing &&
                      state().slot(at).moment <= now;
-  if (!stuck) return embedded::remove(state(), id);
+  if (!stuck) return embedded::remove(state(), id, now);
   state().unindex(at);
   state().erase(at);
   return TaskState::processing;
@@ -83,6 +83,11 @@ Result<std::vector<Result<Put>>> PostgresStore::restore(std::span<const Task> ta
     return reading;
   };
   return each<Put>("restore tasks", tasks, what, now, [&](const Task& task) {
+    if (!task.waits_for.empty()) {
+      return Result<Put>(fail(ErrorCode::invalid,
+                              "the postgres store cannot keep tasks that wait for others yet",
+                              "waits_for"));
+    }
     // When the call begins again, the queues are others.
     embedded::QueueFinder queues(state());
     return embedded::restore(state(), queues, task, now);

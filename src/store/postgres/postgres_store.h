@@ -57,6 +57,7 @@ class PostgresStore final : public Store {
   std::uint64_t server_epoch() const { return session_.connections() + crashes_; }
 
   Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override;
+  Result<std::vector<Put>> put_all(std::span<const NewTask> tasks, TimePoint now) override;
   Result<WorkResult> work(std::span<const Settlement> settlements,
                           std::span<const Extension> extensions, std::span<const TakeRequest> takes,
                           TimePoint now) override;
@@ -164,7 +165,7 @@ class PostgresStore final : public Store {
   template <class T, class Verb>
   Result<T> change_queues(std::string_view doing, const Verb& verb);
   Answer<std::size_t> remove_oldest(Connection& connection, std::uint16_t queue, bool waiting_only,
-                                    std::size_t limit);
+                                    std::size_t limit, TimePoint now);
   Result<std::vector<Queue>> one_queue(const QueueRef& queue);
   Answer<void> check_fresh(Connection& connection);
   embedded::State& state() { return book_.state(); }

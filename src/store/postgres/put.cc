@@ -31,6 +31,15 @@ TimePoint made_at(const Uuid& id, TimePoint now) {
   return std::min(TimePoint(Duration(ms)), now);
 }
 
+// A task that waits for others would wait for ever here.
+Result<void> check_graphs(const std::optional<After>& after) {
+  if (!after) return {};
+  return fail(ErrorCode::invalid,
+              "the postgres store cannot keep tasks that wait for others yet; leave out after, or "
+              "use a journal",
+              "after");
+}
+
 void push_plain(sql::PlainArrays& to, const NewTask& put, const QueueEntry& queue, TaskState state,
                 TimePoint start) {
   const auto with_keep = with_keep_of_type(put, queue.settings());
@@ -67,7 +76,9 @@ struct PlainPut {
 
   Result<Put> decide(embedded::QueueFinder& queues, std::size_t place, TimePoint now) {
     const NewTask& task = tasks[place];
-    if (auto good = validate(task, now); !good) return std::unexpected(std::move(good.error()));
+    auto good = validate(task, now);
+    if (good) good = check_graphs(task.after);
+    if (!good) return std::unexpected(std::move(good.error()));
     Put put{.id = task.id};
     if (const auto first = places.find(task.id); first != places.end()) {
       twins.emplace_back(place, first->second);
@@ -159,6 +170,14 @@ Result<std::vector<Result<Put>>> PostgresStore::put(std::span<const NewTask> tas
   return is_plain(tasks) ? put_plain(tasks, now) : put_by_book(tasks, now);
 }
 
+Result<std::vector<Put>> PostgresStore::put_all(std::span<const NewTask> /*tasks*/,
+                                                TimePoint /*now*/) {
+  return fail(ErrorCode::invalid,
+              "the postgres store cannot put tasks all or none yet; leave out atomic, or use a "
+              "journal",
+              "atomic");
+}
+
 Result<std::vector<Result<Put>>> PostgresStore::put_by_book(std::span<const NewTask> tasks,
                                                             TimePoint now) {
   return change("put tasks", now, [&](Connection& connection) -> Answer<std::vector<Result<Put>>> {
@@ -169,7 +188,8 @@ Result<std::vector<Result<Put>>> PostgresStore::put_by_book(std::span<const NewT
     std::vector<Result<Put>> results;
     results.reserve(tasks.size());
     for (const NewTask& task : tasks) {
-      const auto good = unreadable_rates_.check(queues.find(task.queue), "put a task");
+      auto good = unreadable_rates_.check(queues.find(task.queue), "put a task");
+      if (good) good = check_graphs(task.after);
       results.push_back(good ? embedded::put(state(), queues, task, now)
                              : std::unexpected(good.error()));
     }

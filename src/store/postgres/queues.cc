@@ -345,7 +345,7 @@ Result<std::size_t> PostgresStore::clear(const QueueRef& queue, std::size_t limi
           if (auto fresh = check_fresh(connection); !fresh) return std::unexpected(fresh.error());
           return Result<std::size_t>(embedded::unknown_queue(queue));
         }
-        auto removed = remove_oldest(connection, entry->index, true, limit);
+        auto removed = remove_oldest(connection, entry->index, true, limit, now);
         if (!removed) return std::unexpected(removed.error());
         Batch batch;
         if (auto done = write(connection, batch, now); !done) return std::unexpected(done.error());
@@ -357,7 +357,7 @@ Result<std::size_t> PostgresStore::clear(const QueueRef& queue, std::size_t limi
 PostgresStore::Answer<std::size_t> PostgresStore::remove_oldest(Connection& connection,
                                                                 std::uint16_t queue,
                                                                 bool waiting_only,
-                                                                std::size_t limit) {
+                                                                std::size_t limit, TimePoint now) {
   if (limit == 0) return 0;
   const auto most = static_cast<std::int64_t>(limit);
   const std::int32_t index = queue;
@@ -379,7 +379,7 @@ PostgresStore::Answer<std::size_t> PostgresStore::remove_oldest(Connection& conn
   }
   std::ranges::sort(ids);
   if (auto got = read(connection, {.ids = ids}); !got) return std::unexpected(got.error());
-  return embedded::remove_tasks(state(), state().queue_at(queue), waiting_only, limit);
+  return embedded::remove_tasks(state(), state().queue_at(queue), waiting_only, limit, now);
 }
 
 PostgresStore::Answer<void> PostgresStore::check_fresh(Connection& connection) {

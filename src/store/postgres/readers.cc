@@ -103,6 +103,10 @@ Result<std::vector<Result<Put>>> StoreWithReaders::put(std::span<const NewTask> 
   return apply([&](PostgresStore& writer) { return writer.put(tasks, now); });
 }
 
+Result<std::vector<Put>> StoreWithReaders::put_all(std::span<const NewTask> tasks, TimePoint now) {
+  return apply([&](PostgresStore& writer) { return writer.put_all(tasks, now); });
+}
+
 Result<WorkResult> StoreWithReaders::work(std::span<const Settlement> settlements,
                                           std::span<const Extension> extensions,
                                           std::span<const TakeRequest> takes, TimePoint now) {

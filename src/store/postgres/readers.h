@@ -23,6 +23,7 @@ class StoreWithReaders final : public Store {
   StoreWithReaders(std::unique_ptr<PostgresStore> writer, PostgresOptions options, Clock& clock);
 
   Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) override;
+  Result<std::vector<Put>> put_all(std::span<const NewTask> tasks, TimePoint now) override;
   Result<WorkResult> work(std::span<const Settlement> settlements,
                           std::span<const Extension> extensions, std::span<const TakeRequest> takes,
                           TimePoint now) override;

@@ -295,10 +295,10 @@ PostgresStore::Answer<void> PostgresStore::prune(Connection& connection, TimePoi
 PostgresStore::Answer<void> PostgresStore::empty_removed(Connection& connection, std::size_t& left,
                                                          std::size_t& removed,
                                                          std::vector<std::uint16_t>& to_lift,
-                                                         TimePoint) {
+                                                         TimePoint now) {
   for (const auto& [name, index] : state().queue_names()) {
     if (!state().queue_at(index).queue.removing) continue;
-    auto count = remove_oldest(connection, index, false, left);
+    auto count = remove_oldest(connection, index, false, left, now);
     if (!count) return std::unexpected(std::move(count.error()));
     left -= std::min(left, *count);
     removed += *count;

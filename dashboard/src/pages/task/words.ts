@@ -38,6 +38,7 @@ export const words = dictionary({
     why: {
       title: 'Why is it not running?',
       held: 'It is held and waits to be released.',
+      waits_for: (open: number, all: number) => `It waits for ${open} of ${plural(all, { one: '# task', other: '# tasks' })} to end.`,
       parked: 'It is parked and waits for an answer.',
       parked_until: (at: string, time: string) => `It is parked and waits for an answer, until ${at} at the latest: for another ${time}.`,
       not_due: (at: string, time: string) => `It is not due until ${at}: in ${time}.`,
@@ -193,6 +194,7 @@ export const words = dictionary({
     why: {
       title: 'Почему она не выполняется?',
       held: 'Она удержана: ждёт, пока её отпустят.',
+      waits_for: (open, all) => `Она ждёт, пока закончатся другие задачи: ${open} из ${all}.`,
       parked: 'Она ждёт ответа.',
       parked_until: (at, time) => `Она ждёт ответа, самое позднее до ${at}: ещё ${time}.`,
       not_due: (at, time) => `Её время ещё не пришло: начало в ${at}, через ${time}.`,

@@ -38,6 +38,7 @@ std::size_t bytes_of(const NewTask& task) {
   if (task.payload.size() > limits::max_payload) return 0;
   std::size_t bytes = 512 + task.payload.size() + task.metadata.size();
   for (const std::string& tag : task.tags) bytes += tag.size() + 4;
+  if (task.after) bytes += task.after->tasks.size() * sizeof(TaskId);
   return bytes;
 }
 
@@ -302,6 +303,16 @@ Result<std::vector<Result<Put>>> JournalStore::put(std::span<const NewTask> task
   saw(now);
   return change(Reserve::must_leave, bytes_of_all(tasks),
                 [&] { return machine_->put(tasks, now); });
+}
+
+Result<std::vector<Put>> JournalStore::put_all(std::span<const NewTask> tasks, TimePoint now) {
+  saw(now);
+  std::size_t bytes = 0;
+  if (tasks.size() <= limits::max_put_all) {
+    for (const NewTask& task : tasks) bytes += bytes_of(task);
+  }
+  return change(Reserve::must_leave, std::min(bytes, 2 * limits::max_put_all_bytes),
+                [&] { return machine_->put_all(tasks, now); });
 }
 
 Result<std::vector<Result<Put>>> JournalStore::restore(std::span<const Task> tasks, TimePoint now) {
