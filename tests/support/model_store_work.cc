@@ -48,10 +48,10 @@ Lease lease_of(const Task& task, Token token) {
           .metadata = task.metadata,
           .tags = task.tags,
           .parent = task.parent,
-          .keep_completed = task.keep_completed,
-          .keep_dead = task.keep_dead,
           .cost = task.cost,
           .after = task.after,
+          .keep_completed = task.keep_completed,
+          .keep_dead = task.keep_dead,
           .checkpoint = task.checkpoint,
           .answer = task.answer};
 }
