@@ -149,6 +149,9 @@ TEST_F(DeadLetters, payloads_that_are_no_json_go_along_as_text_or_base64) {
 }
 
 TEST_F(DeadLetters, a_payload_that_finds_no_room_is_left_out) {
+  auto large = sending("q", "bin");
+  large.max_task_size = limits::max_payload;
+  d.put_queue(large);
   for (const bool binary : {false, true}) {
     const std::size_t size = binary ? limits::max_payload * 9 / 10 : limits::max_payload;
     put({.payload = std::string(size, binary ? '\xff' : '1'),

@@ -70,7 +70,8 @@ std::vector<BadTask> badly_sized() {
   return {
       {"priority 10", task("q", {.priority = 10}), invalid, "0 to 9"},
       {"priority 255", task("q", {.priority = 255}), invalid, "0 to 9"},
-      {"payload over 1 MiB", task("q", {.payload = text(limits::mib + 1)}), too_large, "1048576"},
+      {"payload over 16 MiB", task("q", {.payload = text(limits::max_payload + 1)}), too_large,
+       "16777216"},
       {"metadata over 16 KiB", task("q", {.metadata = text(16 * limits::kib + 1)}), too_large,
        "16384"},
       {"17 tags", task("q", {.tags = many_tags}), too_large, "16"},

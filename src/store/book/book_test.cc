@@ -120,7 +120,7 @@ TEST_F(TheBook, a_removed_task_is_gone_with_its_key) {
   const Put first = *put(task("q", {.unique = UniqueKey{.key = "k"}}));
   write();
   read();
-  ASSERT_THAT(embedded::remove(the_book.state(), first.id), IsOk());
+  ASSERT_THAT(embedded::remove(the_book.state(), first.id, t0), IsOk());
   const book::Changes changes = write();
   ASSERT_THAT(changes.tasks, SizeIs(1));
   EXPECT_EQ(changes.tasks[0].now, nullptr);
