@@ -138,7 +138,53 @@ test('lists and the tail of events tell parked tasks from held ones', async ({ p
   await expect(row(held).locator('[data-state]')).toHaveText('held');
   for (const id of [parked, later]) await expect(row(id).locator('[data-state]')).toHaveText('parked');
   await expect(row(later)).toContainText(/for (1\sh|59\sm.*) at most/);
-  await expect(page.locator('[data-chip=created]')).toContainText('held or parked');
+  await expect(page.locator('[data-chip=created]')).toContainText('held or waiting');
+});
+
+test('parked tasks are found with one chip, and answered with one click', async ({ page, server }) => {
+  const other = await server.put('refunds');
+  const waits = await server.put('refunds', { after: [other] });
+  const held = await server.put('refunds', { held: true });
+  await server.must('POST', `/v1/tasks/${other}/cancel`);
+  const parked = await park(server);
+  const row = (id: string) => page.locator(`tr[data-task="${id}"]`);
+  const rows = page.locator('tbody tr[data-task]');
+  await page.goto(`${server.url}/tasks?queue=refunds&state=created`);
+  await expect(row(waits).locator('[data-state]').or(row(held).locator('[data-state]')).first()).toBeVisible();
+  await expect(row(held).getByRole('link', { name: /^Answer/ })).toHaveCount(0);
+  await page.locator('[data-chip=parked]').click();
+  await expect(page).toHaveURL(`${server.url}/tasks?queue=refunds&parked=true`);
+  await expect(page.locator('[data-chip=parked]')).toHaveAttribute('aria-pressed', 'true');
+  await expect(rows).toHaveCount(1);
+  // A server cannot act on all that are parked, so it is not offered.
+  await rows.getByRole('checkbox').check();
+  await expect(page.getByText('Select all that match')).toHaveCount(0);
+  await rows.getByRole('checkbox').uncheck();
+  await page.getByRole('link', { name: `Answer ${parked}` }).click();
+  await expect(answer(page)).toBeFocused();
+  await page.keyboard.type('"yes"');
+  await with_answer(page).click();
+  await expect(state(page)).toHaveAttribute('data-state', 'queued');
+  await page.goto(`${server.url}/tasks?queue=refunds&parked=true`);
+  await expect(page.getByText('No task matches')).toBeVisible();
+  // Another state is not beside it, but instead of it.
+  await page.locator('[data-chip=queued]').click();
+  await expect(page).toHaveURL(`${server.url}/tasks?queue=refunds&state=queued`);
+  await expect(row(parked)).toBeVisible();
+});
+
+test('a task that waits for others is told from a held one', async ({ page, server }) => {
+  const first = await server.put('refunds');
+  const waits = await server.put('refunds', { after: [first] });
+  const held = await server.put('refunds', { held: true });
+  await page.goto(`${server.url}/tasks?queue=refunds&state=created`);
+  const row = (id: string) => page.locator(`tr[data-task="${id}"]`);
+  await expect(row(waits).locator('[data-state]')).toHaveText('waits for others');
+  await expect(row(waits)).toContainText('after 1 task');
+  await expect(row(held).locator('[data-state]')).toHaveText('held');
+  await row(waits).getByRole('link').first().click();
+  await expect(state(page)).toHaveText('waits for others');
+  await expect(card(page, 'What happened').locator('[data-span=waits]')).toContainText('Waiting for other tasks');
 });
 
 test('a key that only reads sees no form', async ({ page, server }) => {

@@ -243,6 +243,25 @@ for (const theme of themes) {
   });
 }
 
+test('a type keeps its tasks for as long as it says', async ({ server, page }) => {
+  await show(server, page, [charge], { keep_completed: { for_ms: 3_600_000 } });
+  await page.getByRole('button', { name: 'Edit charge' }).click();
+  await expect(box(page, 'Completed for')).toHaveAttribute('placeholder', /^1\sh$/);
+  await expect(box(page, 'Completed at most')).toHaveCount(0); // only queues count them
+  await box(page, 'Completed for').fill('a while');
+  await expect(alert_of(page, 'keep_completed.for_ms')).toContainText('A duration such as 30s');
+  await box(page, 'Completed for').fill('0s');
+  await box(page, 'Failed and dead for').fill('90d');
+  expect(await sent_by(page, () => save(page).click())).toEqual({ types: { charge: { keep_completed: { for_ms: 0 }, keep_dead: { for_ms: 7_776_000_000 } } } });
+  await expect(row(page, 'charge')).toContainText(/Completed for 0\ss.*Failed and dead for 90\sd/s);
+  // An object without its time is none.
+  await page.getByRole('button', { name: 'Edit charge' }).click();
+  await box(page, 'Completed for').fill('');
+  expect(await sent_by(page, () => save(page).click())).toEqual({ types: { charge: { keep_completed: null } } });
+  await expect(row(page, 'charge')).not.toContainText('Completed for');
+  expect(await stored(server)).toEqual([{ ...charge, keep_dead: { for_ms: 7_776_000_000 } }]);
+});
+
 test('in Russian', async ({ server, page }) => {
   await use_language(page, 'ru');
   await server.must('POST', '/v1/queues', { name: 'payments', types: [charge] });

@@ -348,3 +348,25 @@ test('who may only read sees the numbers and no buttons', async ({ server, page 
   for (const name of ['Pause…', 'Drain…', 'Edit']) await expect(page.getByRole('button', { name })).toHaveCount(0);
   await expect(page.getByText('More', { exact: true })).toHaveCount(0);
 });
+
+test('dead letters are told to another queue, which the server knows', async ({ server, page, complaints }) => {
+  await server.must('POST', '/v1/queues', { name: 'emails' });
+  await server.must('POST', '/v1/queues', { name: 'troubles' });
+  await page.goto(`${server.url}/queues/emails`);
+  await page.getByRole('button', { name: 'Edit', exact: true }).click();
+  const field = page.locator('[data-field=dead_letter_queue]');
+  await field.getByRole('textbox').fill('no such');
+  await expect(field.getByRole('alert')).toContainText('A space is not allowed');
+  await field.getByRole('textbox').fill('nowhere');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(field.getByRole('alert')).toContainText('nowhere');
+  forgive(complaints, /status of 4/);
+  await field.getByRole('textbox').fill('troubles');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.locator('[data-setting=dead_letter_queue]')).toHaveText('troubles');
+  expect(await server.must('GET', '/v1/queues/emails')).toMatchObject({ dead_letter_queue: 'troubles' });
+  await page.getByRole('button', { name: 'Edit', exact: true }).click();
+  await field.getByRole('textbox').fill('');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.locator('[data-setting=dead_letter_queue]')).toHaveText('not set');
+});

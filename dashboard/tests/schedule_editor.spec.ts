@@ -246,6 +246,40 @@ test('what is wrong with a setting is told where it is typed', async ({ server, 
   expect(await save(page)).toEqual({ rule: { cron: '0 3 * * *', zone: 'UTC', every_ms: null, anchor: null }, task: { group: 'ab' } });
 });
 
+test('the unique key of its tasks, and for how long they are kept', async ({ server, page }) => {
+  await server.must('POST', '/v1/schedules', cleanup);
+  await page.goto(`${server.url}/schedules`);
+  const dialog = await open_editor(page, 'cleanup');
+  const told = (label: string) => dialog.locator('.field', { has: page.getByLabel(label, { exact: true }) }).getByRole('alert');
+  await dialog.getByText('More settings').click();
+  await expect(dialog.getByLabel('If the key is taken')).toHaveCount(0);
+  await dialog.getByLabel('Unique key').fill('tidy');
+  await dialog.getByLabel('If the key is taken').selectOption('postpone the waiting task');
+  await expect(told('If the key is taken')).toContainText('give a delay');
+  await dialog.getByLabel('Postponed at most').fill('1h');
+  await dialog.getByLabel('Delay of the task').fill('10m');
+  await dialog.getByLabel('Kept if completed').fill('1d');
+  await dialog.getByLabel('Kept if failed or dead').fill('60d');
+  expect(await save(page)).toEqual({
+    task: {
+      ...{ unique: { key: 'tidy', on_conflict: 'postpone', max_delay_ms: 3_600_000 }, delay_ms: 600_000 },
+      ...{ keep_completed: { for_ms: 86_400_000 }, keep_dead: { for_ms: 5_184_000_000 } },
+    },
+  });
+  const said = (name: string) => page.locator(`[data-setting="${name}"]`);
+  await expect(said('task.unique.on_conflict')).toHaveText('postpone the waiting task');
+  await expect(said('task.keep_dead.for_ms')).toHaveText(/60.d/);
+  // What means nothing any more goes with what it belongs to.
+  await page.getByRole('button', { name: 'Edit' }).click();
+  await dialog.getByLabel('If the key is taken').selectOption('replace the waiting task');
+  await dialog.getByLabel('Kept if completed').fill('');
+  expect(await save(page)).toEqual({ task: { unique: { on_conflict: 'replace', max_delay_ms: null }, keep_completed: null } });
+  await page.getByRole('button', { name: 'Edit' }).click();
+  await dialog.getByLabel('Unique key').fill('');
+  expect(await save(page)).toEqual({ task: { unique: null } });
+  expect((await server.must('GET', '/v1/schedules/cleanup')).task).toMatchObject({ delay_ms: 600_000, keep_dead: { for_ms: 5_184_000_000 } });
+});
+
 test('a payload that is not JSON is left alone', async ({ server, page }) => {
   await server.must('POST', '/v1/schedules', { ...cleanup, task: { queue: 'chores', payload_text: 'rm -r cache' } });
   await page.goto(`${server.url}/schedules`);

@@ -42,6 +42,7 @@
 #include "broker/shared_refresh.h"
 #include "broker/store_clock.h"
 #include "broker/sweeper.h"
+#include "broker/task_graph.h"
 #include "broker/types_past.h"
 #include "core/bulk.h"
 #include "core/clock.h"
@@ -102,6 +103,8 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   // A page of a list: tasks that match the search.
   void search(Ask ask, ListRequest request, TaskSearch search, Completion<TaskPage> done);
   void family(Ask ask, TaskRef task, Completion<Family> done);
+  // At most `limit` tasks, 1 to limits::max_drawn.
+  void graph(Ask ask, TaskRef task, std::uint32_t limit, Completion<TaskGraph> done);
   // Dead letters by what they died of.
   DeadGroups& dead_groups() { return dead_groups_; }
   // Adds tasks as they were elsewhere: see Store::restore().

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "broker/local_broker.h"
+#include "broker/task_graph.h"
 #include "core/limits.h"
 #include "store/forwarding.h"
 #include "store/store.h"
@@ -20,6 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 class LocalGraphsTest : public ::testing::Test {
  protected:
@@ -35,6 +37,14 @@ class LocalGraphsTest : public ::testing::Test {
   }
   Result<Parents> parents(TaskId id, ParentsRequest request = {}, Ask by = {.caller = {1}}) {
     return d.wait<Parents>([&](auto done) { d.broker->parents(by, id, request, std::move(done)); });
+  }
+  Result<TaskGraph> graph(TaskId id, std::uint32_t limit = 60, Ask by = {.caller = {1}}) {
+    return d.wait<TaskGraph>([&](auto done) { d.broker->graph(by, id, limit, std::move(done)); });
+  }
+  static std::vector<TaskId> ids(const TaskGraph& graph) {
+    std::vector<TaskId> ids;
+    for (const GraphTask& task : graph.tasks) ids.push_back(task.id);
+    return ids;
   }
   Ask only_sees(const std::string& queue) {
     return {.caller = {1}, .may_see = [queue](std::string_view name) { return name == queue; }};
@@ -205,6 +215,70 @@ TEST_F(LocalGraphsTest, a_page_of_parents_is_bounded_in_bytes) {
   const Parents page = must(parents(child));
   EXPECT_THAT(page.parents, SizeIs(16));
   EXPECT_EQ(page.next, 16U);
+}
+
+// ---- The graph of a task -----------------------------------------------------------------------
+
+TEST_F(LocalGraphsTest, a_graph_has_what_is_above_and_below) {
+  const TaskId load = d.put({.queue = "q", .type = "load"}).id;
+  const TaskId clean = d.put(after({load})).id;
+  const TaskId join = d.put(after({clean, load})).id;
+  const TaskId report = d.put(after({join}, {}, {.queue = "reports"})).id;
+  d.put(after({load}));  // beside it
+  d.settle(d.take_one("q"), Done{});
+  const TaskGraph graph = must(this->graph(join));
+  EXPECT_THAT(ids(graph), ElementsAre(join, clean, load, report));
+  EXPECT_EQ(graph.tasks[0].state, TaskState::created);
+  EXPECT_EQ(graph.tasks[0].waits_for, 1U);
+  EXPECT_EQ(graph.tasks[2].state, TaskState::completed);
+  EXPECT_EQ(graph.tasks[2].type, "load");
+  EXPECT_EQ(graph.tasks[3].queue, "reports");
+  EXPECT_THAT(graph.edges,
+              UnorderedElementsAre(GraphEdge{clean, join, true}, GraphEdge{load, join, false},
+                                   GraphEdge{join, report, true}, GraphEdge{load, clean, false}));
+  // It has told them all; those put near it are found nevertheless.
+  EXPECT_THAT(must(this->graph(load)).tasks, SizeIs(5));
+  const TaskGraph alone = must(this->graph(d.put({.queue = "q"}).id));
+  EXPECT_THAT(alone.tasks, SizeIs(1));
+  EXPECT_THAT(alone.edges, IsEmpty());
+}
+
+TEST_F(LocalGraphsTest, a_graph_is_bounded_and_begins_with_what_is_waited_for) {
+  const auto puts = must(try_put_all(std::vector<NewTask>(50, {.queue = "q"})));
+  std::vector<TaskId> parents;
+  for (const Put& put : puts) parents.push_back(put.id);
+  for (const Lease& lease : d.take("q", 47)) d.settle(lease, Done{});
+  const TaskId child = d.put(after(parents)).id;
+  std::vector<TaskId> below;
+  for (int i = 0; i < 30; ++i) below.push_back(d.put(after({child})).id);
+  TaskGraph graph = must(this->graph(child, 21));
+  EXPECT_THAT(ids(graph), SizeIs(21));
+  EXPECT_EQ(graph.tasks[0].more_parents, 40U);
+  EXPECT_EQ(graph.tasks[0].more_children, 20U);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(graph.tasks[i + 1].id, parents[i + 47]);
+  EXPECT_EQ(graph.tasks[11].id, below[0]);
+  // What one side does not need is the other's.
+  graph = must(this->graph(child, 100));
+  EXPECT_THAT(ids(graph), SizeIs(81));
+  EXPECT_EQ(graph.tasks[0].more_parents, 0U);
+  EXPECT_EQ(graph.tasks[0].more_children, 0U);
+  graph = must(this->graph(parents[49], 2));
+  EXPECT_EQ(graph.tasks[1].more_parents, 49U);
+  EXPECT_GE(graph.tasks[1].more_children, 1U);
+  EXPECT_THAT(this->graph(child, 0), FailsWith(ErrorCode::invalid));
+  EXPECT_THAT(this->graph(child, limits::max_drawn + 1), FailsWith(ErrorCode::invalid));
+}
+
+TEST_F(LocalGraphsTest, a_graph_shows_no_task_that_its_caller_may_not_see) {
+  const TaskId secret = d.put({.queue = "secret"}).id;
+  const TaskId child = d.put(after({secret})).id;
+  const TaskId below = d.put(after({child}, {}, {.queue = "secret"})).id;
+  const TaskGraph graph = must(this->graph(child, 60, only_sees("q")));
+  EXPECT_THAT(ids(graph), ElementsAre(child, secret));
+  EXPECT_EQ(graph.tasks[1].state, std::nullopt);
+  EXPECT_EQ(graph.tasks[1].queue, "");
+  EXPECT_EQ(graph.tasks[0].more_children, 0U);
+  EXPECT_THAT(this->graph(below, 60, only_sees("q")), FailsWith(ErrorCode::not_found));
 }
 
 }  // namespace

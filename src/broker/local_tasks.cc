@@ -92,6 +92,18 @@ void LocalBroker::family(Ask ask, TaskRef task, Completion<Family> done) {
       std::move(done), ReadCost::walk);
 }
 
+void LocalBroker::graph(Ask ask, TaskRef task, std::uint32_t limit, Completion<TaskGraph> done) {
+  if (auto good = check::number("limit", limit, 1, limits::max_drawn); !good) {
+    return done(std::unexpected(std::move(good.error())));
+  }
+  read<TaskGraph>(
+      ask,
+      [ask, task, limit](Reader& reader, TimePoint) {
+        return find_graph(reader, task, ask, limit);
+      },
+      std::move(done), ReadCost::walk);
+}
+
 // Looks at the task once, and again after its waiter is registered: it may end in between, and be
 // moved to where the caller may not see it.
 void LocalBroker::await(Ask ask, TaskRef task, Duration wait, Completion<Task> done) {

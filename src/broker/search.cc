@@ -44,6 +44,7 @@ class TextSearch {
  private:
   bool fits(const Task& task) {
     if (wanted_.parent && *wanted_.parent != task.parent) return false;
+    if (wanted_.parked && !is_parked(task)) return false;
     if (wanted_.error_code && (!task.error || *wanted_.error_code != task.error->code)) {
       return false;
     }

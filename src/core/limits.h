@@ -53,6 +53,7 @@ inline constexpr std::size_t usual_queues = 10'000;  // unless a setting says ot
 inline constexpr std::size_t max_schedules = 10'000;
 inline constexpr std::size_t max_memos = 100'000;
 inline constexpr std::uint32_t max_page = 1000;           // entries of one page of a list
+inline constexpr std::uint32_t max_drawn = 200;           // tasks of one answer with a graph
 inline constexpr std::uint32_t max_walk = 20'000;         // entries looked at for one page
 inline constexpr std::size_t max_due = 1000;              // overdue tasks returned at once
 inline constexpr std::size_t max_advance = 10'000;        // tasks touched by one call of upkeep

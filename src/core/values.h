@@ -91,6 +91,8 @@ enum class Detail : std::uint8_t {
 struct ListRequest {
   std::optional<QueueRef> queue = std::nullopt;  // nullopt: all queues
   std::vector<TaskState> states = {};            // empty: every state
+  // Only those that still wait for this task (NewTask::after). Found by an index, not by walking.
+  std::optional<TaskId> waits_for = std::nullopt;
   // Tested while walking.
   std::optional<std::string> type = std::nullopt;
   std::optional<std::string> client_id = std::nullopt;

@@ -271,7 +271,8 @@ class Reader {
   // Tasks by number, newest first, filtered. A page ends after 20,000 entries walked, 16 MiB read
   // or 512 separate reads of a disk, whatever of that it returns; it may be short, even empty, and
   // still have a `next`. A task that matches all the while is on one page, once, whatever changes
-  // meanwhile.
+  // meanwhile. `waits_for` finds those that wait for a task by an index; entries walked are then
+  // those alone, and a store whose traits() have no graphs finds none.
   virtual Result<TaskPage> list(const ListRequest& request) = 0;
 
   // Counters of one queue or of all, by name. Exact where traits() say so, and O(1) per queue.

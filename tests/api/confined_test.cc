@@ -165,7 +165,8 @@ TEST_F(Confined, what_others_have_is_as_if_it_were_not_there) {
              R"({"name":"nightly","rule":{"cron":"0 3 * * *"},"task":{"queue":"secret"}})"});
   const std::string operation =
       id_of(as("all", {"POST", "/v1/bulk", R"({"action":"cancel","filter":{"queue":"secret"}})"}));
-  for (const auto* rest : {"", "/result", "/history", "/log", "/explain", "/family", "/parents"}) {
+  for (const auto* rest :
+       {"", "/result", "/history", "/log", "/explain", "/family", "/parents", "/graph"}) {
     const std::string tasks = "/v1/tasks/";
     expect_alike({"GET", tasks + hidden + rest}, {"GET", tasks + none + rest}, hidden, none);
     expect_alike({"GET", tasks + "1" + rest}, {"GET", tasks + "77" + rest}, "number 1",

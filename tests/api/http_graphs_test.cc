@@ -50,6 +50,16 @@ TEST_F(HttpGraphs, a_graph_is_put_and_its_ends_are_read) {
   EXPECT_THAT(parents(fresh_id()), FailsWith(ErrorCode::not_found));
 }
 
+TEST_F(HttpGraphs, those_that_wait_for_a_task_are_listed) {
+  const TaskId parent = must(put({task("emails")}).front()).id;
+  const TaskId child = must(put({after({parent})}).front()).id;
+  const TaskPage page = must(both<TaskPage>([&](Broker& broker, auto done) {
+    broker.list({.caller = {1}}, {.waits_for = parent}, std::move(done));
+  }));
+  ASSERT_THAT(page.tasks, SizeIs(1));
+  EXPECT_EQ(page.tasks[0].id, child);
+}
+
 TEST_F(HttpGraphs, a_graph_that_is_refused_says_why) {
   const auto refused = put_all({task("emails"), after({fresh_id()})});
   EXPECT_THAT(refused, FailsWith(ErrorCode::not_found));

@@ -90,6 +90,30 @@ TEST(Search, a_preview_is_the_beginning_of_the_payload_and_nothing_else) {
   EXPECT_EQ(server.ask({.target = "/v1/tasks?preview=1"}).status, 400U);
 }
 
+TEST(Search, parked_tasks_are_found_among_held_ones) {
+  ApiServer server;
+  const auto [parked, token] = server.taken();
+  server.must_post(fmt::format("/v1/tasks/{}/settle", parked),
+                   fmt::format(R"({{"token":"{}","outcome":"park"}})", token));
+  const std::string held = server.put(R"(,"held":true)");
+  server.taken();
+  EXPECT_THAT(listed(server, "state=created"), ElementsAre(held, parked));
+  EXPECT_THAT(listed(server, "parked=true"), ElementsAre(parked));
+  EXPECT_THAT(listed(server, "parked=true&state=queued"), IsEmpty());
+  EXPECT_THAT(listed(server, "state=created&parked=false"), ElementsAre(held, parked));
+  EXPECT_EQ(server.ask({.target = "/v1/tasks?parked=perhaps"}).status, 400U);
+}
+
+TEST(Search, tasks_that_wait_for_another_are_found) {
+  ApiServer server;
+  const std::string parent = server.put();
+  const std::string child = server.put(R"(,"after":[")" + parent + "\"]");
+  server.put();
+  EXPECT_THAT(listed(server, "waits_for=" + parent), ElementsAre(child));
+  EXPECT_THAT(listed(server, "waits_for=" + child), IsEmpty());
+  EXPECT_EQ(server.ask({.target = "/v1/tasks?waits_for=17"}).status, 400U);
+}
+
 TEST(Search, a_search_goes_on_where_it_stopped) {
   ApiServer server;
   const std::string first = server.put(R"(,"type":"needle")");

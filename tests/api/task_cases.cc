@@ -114,6 +114,7 @@ void add_not_found(std::vector<Case>& cases) {
   cases.push_back(simple("getLog", 404, got(none("/log"))));
   cases.push_back(simple("getFamily", 404, got(none("/family"))));
   cases.push_back(simple("getParents", 404, got(none("/parents"))));
+  cases.push_back(simple("getGraph", 404, got(none("/graph"))));
   cases.push_back(simple("cancelTask", 404, posted(none("/cancel"))));
   cases.push_back(simple("retryTask", 404, posted(none("/retry"))));
   cases.push_back(simple("redeliverWebhook", 404, posted(none("/redeliver"))));
@@ -128,6 +129,34 @@ void add_not_found(std::vector<Case>& cases) {
       simple("retryDead", 404, posted("/v1/dead/retry", R"({"all":true,"queue":"nowhere"})")));
   cases.push_back(
       simple("removeDead", 404, posted("/v1/dead/remove", R"({"all":true,"queue":"nowhere"})")));
+}
+
+// Tasks that wait for others.
+void add_waiting(std::vector<Case>& cases) {
+  cases.push_back({"getParents", 200, [](ApiClient& server) {
+                     const std::string parent = server.settled(R"("outcome":"done","result":7)");
+                     const auto child = server.must_post(
+                         "/v1/tasks", R"({"queue":"emails","after":[")" + parent + "\"]}");
+                     return got(at(id_in(child), "/parents"));
+                   }});
+  cases.push_back({"getGraph", 200, [](ApiClient& server) {
+                     const std::string parent = server.put();
+                     const auto child = server.must_post(
+                         "/v1/tasks", R"({"queue":"emails","after":[")" + parent + "\"]}");
+                     return got(at(id_in(child), "/graph?limit=10"));
+                   }});
+  cases.push_back({"getTask", 200, [](ApiClient& server) {
+                     const std::string parent = server.put();
+                     const auto child = server.must_post(
+                         "/v1/tasks", R"({"queue":"emails","after":{"tasks":[")" + parent +
+                                          R"("],"when":"ended","otherwise":"run"}})");
+                     return got(at(id_in(child), ""));
+                   }});
+  for (const auto* limit : {"0", "201", "many"}) {
+    cases.push_back({"getGraph", 400, [limit](ApiClient& server) {
+                       return got(at(server.put(), std::string("/graph?limit=") + limit));
+                     }});
+  }
 }
 
 void add_reading(std::vector<Case>& cases) {
@@ -145,19 +174,6 @@ void add_reading(std::vector<Case>& cases) {
   reading("getLog", "/log?after=2029-01-01T00:00:00Z");
   reading("getFamily", "/family");
   reading("getParents", "/parents?from=0&limit=10");
-  cases.push_back({"getParents", 200, [](ApiClient& server) {
-                     const std::string parent = server.settled(R"("outcome":"done","result":7)");
-                     const auto child = server.must_post(
-                         "/v1/tasks", R"({"queue":"emails","after":[")" + parent + "\"]}");
-                     return got(at(id_in(child), "/parents"));
-                   }});
-  cases.push_back({"getTask", 200, [](ApiClient& server) {
-                     const std::string parent = server.put();
-                     const auto child = server.must_post(
-                         "/v1/tasks", R"({"queue":"emails","after":{"tasks":[")" + parent +
-                                          R"("],"when":"ended","otherwise":"run"}})");
-                     return got(at(id_in(child), ""));
-                   }});
   cases.push_back({"getLog", 200, [](ApiClient& server) {
                      const auto [id, token] = server.taken();
                      server.must_post(at(id, "/log"),
@@ -182,6 +198,7 @@ void add_reading(std::vector<Case>& cases) {
   for (const auto* filter :
        {"", "?text=x&error_code=e", "?parent=01890a5d-ac96-774b-bcce-b302099a8057&full=true",
         "?queue=emails&state=queued,delayed&state=dead&full=true",
+        "?parked=true&waits_for=01890a5d-ac96-774b-bcce-b302099a8057",
         "?type=x&client_id=c&group=g&tag=t&priority=5&limit=1&cursor=99",
         "?created_from=2029-01-01T00:00:00Z&created_until=2031-01-01T00:00:00"
         "%2B02:00"}) {
@@ -272,6 +289,7 @@ std::vector<Case> task_cases() {
   const auto more = put_cases("putQueueTasks", "/v1/queues/emails/tasks");
   cases.insert(cases.end(), more.begin(), more.end());
   add_not_found(cases);
+  add_waiting(cases);
   add_reading(cases);
   add_changing(cases);
   return cases;

@@ -21,6 +21,17 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+// The tasks that wait for one, page by page.
+std::vector<TaskId> waiting_for(StoreDriver& driver, ListRequest request) {
+  std::vector<TaskId> ids;
+  for (;;) {
+    const TaskPage page = must(driver.store().list(request));
+    for (const Task& each : page.tasks) ids.push_back(each.id);
+    if (!page.next) return ids;
+    request.before = page.next;
+  }
+}
+
 // ---- Release -----------------------------------------------------------------------------------
 
 TEST_P(StoreConformance, a_task_is_released_with_the_end_of_the_one_it_waits_for) {
@@ -403,6 +414,45 @@ TEST_P(StoreConformance, a_thousand_parents_release_one_task) {
   const bool again = can_reopen() && !store().traits().leases_survive;
   settle(done(again ? only_ready(*this) : leases.back()));
   EXPECT_EQ(state_of(child), TaskState::queued);
+}
+
+TEST_P(StoreConformance, those_that_wait_for_a_task_are_listed) {
+  NEEDS_TRAIT(graphs);
+  make_queue("other");
+  const TaskId parent = put(task("q")).id;
+  const TaskId second = put(task("q")).id;
+  std::vector<TaskId> children;
+  for (int i = 0; i < 7; ++i) {
+    put(task("q"));
+    NewTask child = after({second, parent}, {.otherwise = Otherwise::hold});
+    child.queue = i == 3 ? "other" : "q";
+    children.push_back(put(std::move(child)).id);
+  }
+  std::ranges::reverse(children);
+  const auto list = [&](ListRequest request) {
+    request.waits_for = parent;
+    request.limit = 2;
+    return waiting_for(*this, std::move(request));
+  };
+  EXPECT_EQ(list({}), children);
+  EXPECT_EQ(list({.detail = Detail::state}), children);
+  EXPECT_THAT(list({.queue = "other"}), ElementsAre(children[3]));
+  EXPECT_THAT(list({.states = {TaskState::queued}}), IsEmpty());
+  EXPECT_THAT(list({.from = find(children[1]).number}), ElementsAre(children[0], children[1]));
+  EXPECT_THAT(store().list({.queue = "none", .waits_for = parent}),
+              FailsWith(ErrorCode::not_found));
+  if (can_reopen()) reopen();
+  EXPECT_EQ(list({}), children);
+  must(store().update(std::vector{TaskUpdate{.id = children[0], .release = true}}, now));
+  EXPECT_THAT(list({}), SizeIs(6));
+  must(store().cancel(std::vector{CancelRequest{.id = parent}}, now));
+  EXPECT_THAT(list({}), SizeIs(6)) << "they are held";
+  must(store().retry(std::vector{parent}, now));
+  for (const Lease& lease : take("q")) {
+    if (lease.id == parent) settle(done(lease));
+  }
+  EXPECT_THAT(list({}), IsEmpty());
+  EXPECT_THAT(waiting_for(*this, {.waits_for = second}), SizeIs(6));
 }
 
 TEST_P(StoreConformance, a_long_chain_that_is_cancelled_takes_no_deep_stack) {

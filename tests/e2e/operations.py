@@ -118,6 +118,7 @@ OPERATIONS = {
     # ---- Tasks ----
     "listTasks": Operation("read", (
         At("query queue", QUEUE), At("query parent", TASK_ID, query={"queue": "a.empty", "parent": REF}, answer=FREE),
+        At("query waits_for", TASK_ID, query={"queue": "a.empty", "waits_for": REF}, answer=FREE),
         plain(confined=False))),
     "getTask": Operation("read", (on(TASK, state="completed"), on(TASK, state="failed"), on(TASK, state="processing"))),
     "getResult": Operation("read", (on(TASK, state="completed"),)),
@@ -126,6 +127,7 @@ OPERATIONS = {
     "getLog": Operation("read", (on(TASK, state="completed"),)),
     "getFamily": Operation("read", (on(TASK, state="completed"),)),
     "getParents": Operation("read", (on(TASK, state="completed"),)),
+    "getGraph": Operation("read", (on(TASK, state="completed"),)),
     "actOnTasks": Operation("put", (
         At("body ids[]", TASK_ID, {"action": "cancel", "ids": [REF]}, item=True),
         At("body ids[]", TASK_ID, {"action": "retry", "ids": [REF]}, state="failed", answer=SCOPE),
@@ -205,7 +207,7 @@ OPERATIONS = {
 
 # Parameters that name nothing that could be hidden: filters on tasks that are seen, pages, times, and how to answer.
 HARMLESS = {
-    "state", "type", "client_id", "group", "tag", "priority", "created_from", "created_until", "text", "error_code", "error_group",
+    "state", "type", "client_id", "group", "tag", "priority", "created_from", "created_until", "parked", "text", "error_code", "error_group",
     "limit", "cursor", "full", "preview", "wait", "for", "count", "by", "step", "from", "until", "after", "most", "event", "force",
     "Idempotency-Key", "X-Request-Id", "X-Requested-By", "Last-Event-ID",
 }

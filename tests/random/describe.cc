@@ -131,6 +131,7 @@ std::string show(const ListRequest& request) {
   if (request.group) text += " group " + *request.group;
   if (request.tag) text += " tag " + *request.tag;
   if (request.priority) text += fmt::format(" priority {}", *request.priority);
+  if (request.waits_for) text += " waits for " + show(*request.waits_for);
   if (request.created_from) text += " from " + show(*request.created_from);
   if (request.created_until) text += " until " + show(*request.created_until);
   return text +

@@ -322,6 +322,10 @@ Result<std::vector<Result<Task>>> ModelStore::find(std::span<const TaskRef> task
 
 namespace {
 
+bool contains(const std::vector<TaskId>& ids, const TaskId& id) {
+  return std::ranges::find(ids, id) != ids.end();
+}
+
 bool wanted(const Task& task, const ListRequest& request) {
   if (request.type && task.type != *request.type) return false;
   if (request.client_id && task.client_id != *request.client_id) return false;
@@ -350,6 +354,10 @@ Result<TaskPage> ModelStore::list(const ListRequest& request) {
     if (request.before && task.number >= *request.before) continue;
     if (task.number < request.from) continue;
     if (queue && task.queue != *queue) continue;
+    if (request.waits_for &&
+        (entry->second.orphan || !contains(task.waits_for, *request.waits_for))) {
+      continue;
+    }
     if (!request.states.empty() &&
         std::ranges::find(request.states, task.state) == request.states.end()) {
       continue;

@@ -40,6 +40,9 @@ export interface TaskOfTick {
   timeout_ms?: number;
   retry?: RetryRules;
   keep_for_ms?: number;
+  keep_completed?: { for_ms: number };
+  keep_dead?: { for_ms: number };
+  unique?: { key: string; scope?: string; window_ms?: number; on_conflict?: string; max_delay_ms?: number };
   group?: string;
   tags?: string[];
   callback?: { url: string };

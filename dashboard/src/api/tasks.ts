@@ -1,6 +1,6 @@
 import type { BulkAction, BulkTarget } from './bulk';
 import { ask, ask_text, get, part, patch, post, remove, type Query } from './client';
-import type { Attempt, LogLine, Moment, Task, TaskPage, TaskState } from './types';
+import type { Attempt, Graph, LogLine, Moment, Task, TaskError, TaskPage, TaskState } from './types';
 import { json_problem, member_of, object_of } from '../format/json';
 
 const at = (id: string) => `v1/tasks/${part(id)}`;
@@ -49,6 +49,23 @@ export interface Family {
   complete: boolean;
 }
 
+export interface Parent {
+  id: string;
+  state?: TaskState; // none: it was removed, or the key may not see it
+  waits: boolean;
+  queue?: string;
+  type?: string;
+  finished_at?: Moment;
+  error?: TaskError;
+}
+
+export interface Parents {
+  parents: Parent[];
+  total: number;
+  waits_for: number;
+  next?: number;
+}
+
 export interface ActionAnswer {
   done: number;
   refused: number;
@@ -77,6 +94,8 @@ export async function task(id: string, signal?: AbortSignal): Promise<WholeTask>
 
 export const explain = (id: string, signal?: AbortSignal) => get<Explanation>(`${at(id)}/explain`, {}, signal);
 export const family = (id: string, signal?: AbortSignal) => get<Family>(`${at(id)}/family`, {}, signal);
+export const graph = (id: string, signal?: AbortSignal) => get<Graph>(`${at(id)}/graph`, {}, signal);
+export const parents = (id: string, from: number, limit: number, signal?: AbortSignal) => get<Parents>(`${at(id)}/parents`, { from, limit }, signal);
 export const log_of = (id: string, after: Moment | undefined, signal?: AbortSignal) =>
   get<{ log: LogLine[] }>(`${at(id)}/log`, { after }, signal).then((answer) => answer.log);
 
@@ -101,4 +120,4 @@ export const act_on_tasks = (action: BulkAction, ids: readonly string[], how: Bu
   post<ActionAnswer>('v1/tasks/actions', { action, ids, ...how });
 
 // `json` is the whole request as text: its payload may have numbers that JavaScript cannot hold.
-export const put_task = (json: string) => ask<{ id: string; state: TaskState; existing: boolean }>('POST', 'v1/tasks', { text: json });
+export const put_task = (json: string) => ask<{ id: string; state: TaskState; existing: boolean; replaced?: boolean }>('POST', 'v1/tasks', { text: json });

@@ -80,6 +80,8 @@ export interface TypePolicy {
   retry?: RetryRules;
   timeout_ms?: number;
   max_lost?: number | 'unlimited';
+  keep_completed?: { for_ms: number };
+  keep_dead?: { for_ms: number };
 }
 
 export interface Keep {
@@ -110,6 +112,7 @@ export interface Queue {
   retry?: RetryRules;
   types?: TypePolicy[];
   dead_letters: boolean;
+  dead_letter_queue?: string;
   keep_completed: Keep;
   keep_dead: Keep;
   created_at: Moment;
@@ -178,6 +181,9 @@ export interface Task {
   worker?: string;
   timeout_ms?: number;
   retry?: RetryRules;
+  keep_for_ms?: number;
+  keep_completed?: { for_ms: number };
+  keep_dead?: { for_ms: number };
   unique?: { key: string; scope?: string; window_ms?: number };
   callback?: { url: string; events?: string[]; max_attempts?: number };
   delivery?: { attempts: number; last_status?: string };
@@ -196,6 +202,31 @@ export interface Task {
 // It has run and waits for a release. A held task has not run yet.
 export const is_parked = (task: Pick<Task, 'state' | 'counters'>): boolean =>
   task.state === 'created' && (task.counters?.deliveries ?? 0) > 0;
+
+// What a created task waits for: a release, an answer, or the end of others.
+export type CreatedAs = 'held' | 'parked' | 'waits';
+export function created_as(task: Pick<Task, 'state' | 'counters' | 'after'>): CreatedAs | undefined {
+  if (task.state !== 'created') return undefined;
+  if (is_parked(task)) return 'parked';
+  return task.after ? 'waits' : 'held';
+}
+
+// A task of a graph. No state: it was removed, or the key may not see it.
+export interface GraphTask {
+  id: string;
+  queue?: string;
+  type?: string;
+  state?: TaskState;
+  parked?: boolean;
+  waits_for?: number;
+  more_parents?: number; // that are left out
+  more_children?: number; // the same, at least
+}
+
+export interface Graph {
+  tasks: GraphTask[]; // the one that was asked for, then the nearest
+  edges: { from: string; to: string; waits: boolean }[];
+}
 
 export interface TaskPage {
   tasks: Task[];

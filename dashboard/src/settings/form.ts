@@ -46,6 +46,15 @@ export function patch_of<Name extends string>(settings: readonly Setting<Name>[]
   return patch;
 }
 
+// Objects that are nothing without one of their members go as a whole when it goes: `needed` has its name.
+export function without_hollow(patch: Patch, needed: Readonly<Record<string, string>>): Patch {
+  const hollow = (name: string, value: unknown) => {
+    const member = needed[name];
+    return member !== undefined && typeof value === 'object' && value !== null && (value as Patch)[member] === null;
+  };
+  return Object.fromEntries(Object.entries(patch).map(([name, value]) => [name, hollow(name, value) ? null : value]));
+}
+
 // Which setting the server's words about a field are of.
 export const named = <Name extends string>(settings: readonly Setting<Name>[], field: string): Name | null =>
   settings.find(({ name }) => field === name || field.startsWith(`${name}.`) || field.startsWith(`${name}[`))?.name ?? null;

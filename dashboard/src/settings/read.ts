@@ -14,6 +14,7 @@ export type Kind =
   | { is: 'name' } // of a queue, a schedule or a type
   | { is: 'url' }
   | { is: 'lines'; most: number; each: number; patterns?: boolean } // texts, one per line; patterns: of names, with `*`
+  | { is: 'ids'; most: number } // of tasks, with line breaks, spaces or commas between
   | { is: 'moment' }
   | { is: 'flag'; optional?: boolean } // optional: it may be unsaid, and is chosen from a list
   | { is: 'choice'; of: readonly string[]; always?: boolean }; // always: one of them, never none
@@ -32,13 +33,14 @@ export type Wrong =
   | { why: 'text' | 'many'; most: number }
   | { why: 'long'; which: string; most: number }
   | { why: 'name' | 'pattern'; bad: string } // the first character that is not allowed
+  | { why: 'id' | 'twice'; which: string }
   | { why: 'rate' | 'url' | 'moment' };
 export type Reading = { value: unknown } | { wrong: Wrong };
 
 export function text_of(value: unknown, kind: Kind): string {
   if (value === undefined || value === null) return '';
   if (kind.is === 'duration') return duration_text(value as number);
-  if (kind.is === 'lines') return (value as string[]).join('\n');
+  if (kind.is === 'lines' || kind.is === 'ids') return (value as string[]).join('\n');
   if (kind.is === 'moment') return to_input(value as string);
   if (kind.is === 'rate') {
     const { max, per_ms } = value as { max: number; per_ms: number };
@@ -87,6 +89,17 @@ function read_lines(text: string, kind: Extract<Kind, { is: 'lines' }>): Reading
   return lines.length <= kind.most ? { value: lines } : { wrong: { why: 'many', most: kind.most } };
 }
 
+const an_id = /^(task-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+function read_ids(text: string, most: number): Reading {
+  const ids = text.split(/[\s,]+/).filter((id) => id !== '');
+  const bad = ids.find((id) => !an_id.test(id));
+  if (bad !== undefined) return { wrong: { why: 'id', which: bad } };
+  const twice = ids.find((id, at) => ids.indexOf(id) !== at);
+  if (twice !== undefined) return { wrong: { why: 'twice', which: twice } };
+  return ids.length <= most ? { value: ids } : { wrong: { why: 'many', most } };
+}
+
 // Empty is `null`: back to what is usual.
 export function read(kind: Kind, given: string): Reading {
   const text = given.trim();
@@ -110,6 +123,8 @@ export function read(kind: Kind, given: string): Reading {
       return /^https?:\/\/[^\s/?#]+\S*$/.test(text) && bytes(text) <= 2048 ? { value: text } : { wrong: { why: 'url' } };
     case 'lines':
       return read_lines(text, kind);
+    case 'ids':
+      return read_ids(text, kind.most);
     case 'moment': {
       const at = from_input(text);
       return at ? { value: at } : { wrong: { why: 'moment' } };

@@ -12,7 +12,7 @@ export const words = dictionary({
     no_limit: 'no limit',
     unlimited: 'unlimited',
     rate: (max: string, per: string) => `${max} per ${per}`,
-    hints: { name: 'letters A-Z a-z, digits and . _ : -', rate: 'such as 100/1s', duration: 'such as 30s or 1h30m', lines: 'one per line', moment: 'your time' },
+    hints: { name: 'letters A-Z a-z, digits and . _ : -', rate: 'such as 100/1s', duration: 'such as 30s or 1h30m', lines: 'one per line', ids: 'of tasks, one per line', moment: 'your time' },
     wrong: {
       count: (least: string, most: string) => (most ? `A whole number from ${least} to ${most}.` : `A whole number from ${least} on.`),
       number: (least: string, most: string) => (most ? `A number from ${least} to ${most}.` : `A number from ${least} on.`),
@@ -27,6 +27,8 @@ export const words = dictionary({
       url: 'An address that begins with http:// or https://, without spaces, 2,048 bytes at most.',
       moment: 'A day and a time, both complete.',
       many: (most: string) => `${most} at most.`,
+      id: (which: string) => `“${which}” is no id of a task; one is such as 01890a5d-ac96-774b-bcce-b302099a8057.`,
+      twice: (which: string) => `${which} stands here twice.`,
       long: (which: string, most: string) => `“${which}…” is too long: ${most} bytes at most.`,
     },
   },
@@ -36,7 +38,7 @@ export const words = dictionary({
     no_limit: 'без предела',
     unlimited: 'без предела',
     rate: (max, per) => `${max} за ${per}`,
-    hints: { name: 'латинские буквы, цифры и . _ : -', rate: 'например 100/1s или 100/1 с', duration: 'например 1h30m или 1 ч 30 мин', lines: 'по одной в строке', moment: 'по вашему времени' },
+    hints: { name: 'латинские буквы, цифры и . _ : -', rate: 'например 100/1s или 100/1 с', duration: 'например 1h30m или 1 ч 30 мин', lines: 'по одной в строке', ids: 'id задач, по одному в строке', moment: 'по вашему времени' },
     wrong: {
       count: (least, most) => (most ? `Целое число от ${least} до ${most}.` : `Целое число от ${least}.`),
       number: (least, most) => (most ? `Число от ${least} до ${most}.` : `Число от ${least}.`),
@@ -51,6 +53,8 @@ export const words = dictionary({
       url: 'Адрес, который начинается с http:// или https://, без пробелов, не больше 2048 байт.',
       moment: 'День и время полностью.',
       many: (most) => `Не больше ${most}.`,
+      id: (which) => `«${which}» — это не id задачи; нужен, например, 01890a5d-ac96-774b-bcce-b302099a8057.`,
+      twice: (which) => `${which} здесь дважды.`,
       long: (which, most) => `Слишком длинно: «${which}…»; не больше ${most} байт.`,
     },
   },
@@ -92,6 +96,9 @@ export function say(wrong: Wrong): string {
     case 'name':
     case 'pattern':
       return words.wrong[wrong.why](wrong.bad === ' ' ? words.wrong.space : words.wrong.quoted(visible(wrong.bad)));
+    case 'id':
+    case 'twice':
+      return words.wrong[wrong.why](visible(wrong.which.slice(0, 60)));
     case 'long':
       return words.wrong.long(visible(wrong.which.slice(0, 20)), count(wrong.most));
     default:

@@ -4,11 +4,10 @@ import { dictionary } from './dictionary';
 
 export const names = dictionary({
   en: {
-    // A created task, where it is known which of the two it is.
-    held: 'held',
-    parked: 'parked',
+    // A created task, where it is known which of them it is.
+    created: { held: 'held', parked: 'parked', waits: 'waits for others' },
     state: {
-      created: 'held or parked',
+      created: 'held or waiting',
       queued: 'queued',
       delayed: 'delayed',
       processing: 'running',
@@ -41,10 +40,9 @@ export const names = dictionary({
     },
   },
   ru: {
-    held: 'удержана',
-    parked: 'ждёт ответа',
+    created: { held: 'удержана', parked: 'ждёт ответа', waits: 'ждёт другие' },
     state: {
-      created: 'удержана или ждёт ответа',
+      created: 'удержана или ждёт',
       queued: 'в очереди',
       delayed: 'отложена',
       processing: 'выполняется',

@@ -90,6 +90,7 @@ std::string list_target(const ListRequest& request) {
   query.add_if("type", request.type), query.add_if("client_id", request.client_id);
   query.add_if("group", request.group), query.add_if("tag", request.tag);
   if (request.priority) query.add("priority", fmt::to_string(unsigned{*request.priority}));
+  if (request.waits_for) query.add("waits_for", to_text(request.waits_for->value));
   query.add_if("created_from", request.created_from);
   query.add_if("created_until", request.created_until);
   if (request.before) query.add("cursor", fmt::to_string(request.before->value));

@@ -5,6 +5,7 @@
 #include "api/wire/text_writer.h"
 #include "api/wire/views.h"
 #include "broker/family.h"
+#include "broker/task_graph.h"
 #include "core/limits.h"
 #include "core/transition.h"
 
@@ -57,6 +58,46 @@ void answer(Call& call, const Family& family) {
   call.answer(std::move(out));
 }
 
+void append_node(std::string& out, const GraphTask& task) {
+  wire::TextWriter writer(out);
+  writer("id", task.id);
+  if (task.state) {
+    writer("queue", task.queue), writer("type", task.type);
+    wire::append(writer.key("state"), *task.state);
+  }
+  if (task.parked) wire::append(writer.key("parked"), true);
+  if (task.waits_for != 0) wire::append(writer.key("waits_for"), task.waits_for);
+  if (task.more_parents != 0) wire::append(writer.key("more_parents"), task.more_parents);
+  if (task.more_children != 0) wire::append(writer.key("more_children"), task.more_children);
+  writer.close();
+}
+
+void append_edge(std::string& out, const GraphEdge& edge) {
+  wire::TextWriter writer(out);
+  writer("from", edge.from), writer("to", edge.to);
+  wire::append(writer.key("waits"), edge.waits);
+  writer.close();
+}
+
+void answer(Call& call, const TaskGraph& graph) {
+  std::string out;
+  wire::TextWriter writer(out);
+  writer.key("tasks") += '[';
+  for (std::size_t i = 0; i < graph.tasks.size(); ++i) {
+    if (i != 0) out += ',';
+    append_node(out, graph.tasks[i]);
+  }
+  out += ']';
+  writer.key("edges") += '[';
+  for (std::size_t i = 0; i < graph.edges.size(); ++i) {
+    if (i != 0) out += ',';
+    append_edge(out, graph.edges[i]);
+  }
+  out += ']';
+  writer.close();
+  call.answer(std::move(out));
+}
+
 }  // namespace
 
 void get_family(CallPtr call) {
@@ -68,6 +109,19 @@ void get_family(CallPtr call) {
         ask, id,
         answered_in_place<Family>(
             std::move(back), [](CallPtr again, const Family& family) { answer(*again, family); }));
+  });
+}
+
+void get_graph(CallPtr call) {
+  const auto limit = call->query.number("limit", 1, limits::max_drawn);
+  if (!call->query_is_good()) return;
+  constexpr std::uint32_t usual = 60;
+  const auto most = static_cast<std::uint32_t>(limit.value_or(usual));
+  with_task(std::move(call), [most](CallPtr back, TaskId id) {
+    LocalBroker& broker = *back->broker;
+    const Ask ask = back->ask();
+    auto then = [](CallPtr again, const TaskGraph& graph) { answer(*again, graph); };
+    broker.graph(ask, id, most, answered_in_place<TaskGraph>(std::move(back), std::move(then)));
   });
 }
 

@@ -46,6 +46,7 @@ void remove_dead(CallPtr call);
 void act_on_tasks(CallPtr call);
 void get_family(CallPtr call);
 void get_parents(CallPtr call);
+void get_graph(CallPtr call);
 
 // dead_routes.cc
 void group_dead(CallPtr call);

@@ -222,6 +222,11 @@ ListRequest list_from(Query& query) {
   if (const auto priority = query.number("priority", 0, limits::max_priority)) {
     request.priority = static_cast<std::uint8_t>(*priority);
   }
+  if (const auto parent = query.text("waits_for")) {
+    const auto id = task_id_from_text(*parent);
+    if (!id) query.refuse("waits_for", id.error().message);
+    if (id) request.waits_for = *id;
+  }
   request.created_from = query.moment("created_from");
   request.created_until = query.moment("created_until");
   page_from(query, request);

@@ -29,6 +29,7 @@ constexpr auto table = std::to_array<Route>({
     {get, "/v1/tasks/{id}/history", Scope::read, "getHistory", get_history},
     {get, "/v1/tasks/{id}/log", Scope::read, "getLog", get_log},
     {get, "/v1/tasks/{id}/parents", Scope::read, "getParents", get_parents},
+    {get, "/v1/tasks/{id}/graph", Scope::read, "getGraph", get_graph},
     {get, "/v1/tasks/{id}/family", Scope::read, "getFamily", get_family},
     {post, "/v1/tasks/actions", Scope::put, "actOnTasks", act_on_tasks, Body::json, true},
     {post, "/v1/tasks/{id}/cancel", Scope::put, "cancelTask", cancel_task, Body::optional},

@@ -12,7 +12,8 @@ namespace millrace::api {
 TaskSearch search_from(Query& query) {
   TaskSearch search{.text = query.text("text"),
                     .error_code = query.text("error_code"),
-                    .error_group = query.text("error_group")};
+                    .error_group = query.text("error_group"),
+                    .parked = query.flag("parked")};
   if (search.text && (search.text->empty() || search.text->size() > max_searched_text)) {
     query.refuse("text", fmt::format("text has {} bytes; allowed are 1 to {}", search.text->size(),
                                      max_searched_text));

@@ -122,6 +122,8 @@ void list_tasks(CallPtr call) {
   auto search = search_from(call->query);
   const bool preview = call->query.flag("preview");
   if (!call->query_is_good()) return;
+  // No other tasks need to be looked at.
+  if (search.parked && request.states.empty()) request.states = {TaskState::created};
   list_with(std::move(call), std::move(request), preview, std::move(search));
 }
 

@@ -17,6 +17,9 @@ constexpr std::uint32_t walked_per_turn = 1000;
 constexpr std::size_t copied_per_turn = 256;
 constexpr ReadCost read_per_turn{.bytes = 1U << 20U, .reads = 256};
 
+// An edge has room for no greater number.
+constexpr TaskNumber greatest_child{std::uint64_t{1} << (63U - Edge::place_bits)};
+
 std::uint16_t short_hash(const std::optional<std::string>& name) {
   return name ? static_cast<std::uint16_t>(name_hash(*name)) : std::uint16_t{0};
 }
@@ -41,9 +44,35 @@ ListWalk::ListWalk(const ListRequest& request)
       type_(request.type ? name_hash(*request.type) : 0),
       client_(short_hash(request.client_id)),
       group_(short_hash(request.group)),
-      tasks_(request.states, request.before, request.from) {}
+      tasks_(request.states, request.before, request.from),
+      below_(std::min(request.before.value_or(greatest_child), greatest_child).value) {}
+
+NewestFirst::Next ListWalk::peek(const State& state) {
+  return request_.waits_for ? peek_waiting(state) : tasks_.peek(state);
+}
+
+// The edges of a task are in the order of those that wait, so any turn finds where to go on.
+NewestFirst::Next ListWalk::peek_waiting(const State& state) {
+  if (state.edges.empty()) return {};
+  auto edge = state.edges.lower_bound(Edge(*request_.waits_for, below_, 0));
+  if (edge == state.edges.begin()) return {};
+  const auto [key, slot] = *--edge;
+  if (key.parent != *request_.waits_for || key.number() < request_.from.value) return {};
+  return {.kind = NewestFirst::Next::Kind::task, .number = key.number(), .slot = slot};
+}
+
+void ListWalk::pop() {
+  if (!request_.waits_for) return tasks_.pop();
+  below_ = newest_;
+}
 
 bool ListWalk::may_match(const Slot& slot) const {
+  // A walk by queue and state has only such tasks.
+  if (request_.waits_for) {
+    if (queue_ && slot.queue != *queue_) return false;
+    const auto& states = request_.states;
+    if (!states.empty() && std::ranges::find(states, slot.state) == states.end()) return false;
+  }
   if (request_.priority && slot.priority != *request_.priority) return false;
   if (request_.type && slot.type != type_) return false;
   if (request_.client_id && slot.client != client_) return false;
@@ -81,18 +110,20 @@ Result<std::vector<TaskCopy>> ListWalk::step(const State& state) {
     const QueueEntry* only = state.queue(*request_.queue);
     if (only == nullptr) return unknown_queue(*request_.queue);
     tasks_.only(only->index);
+    queue_ = only->index;
   }
   std::vector<TaskCopy> copies;
   page_.next.reset();
-  if (!tasks_.begin_turn(state)) return copies;
+  if (!request_.waits_for && !tasks_.begin_turn(state)) return copies;
   const Wanted wanted = Wanted::of_list(request_.detail, !matches_for_sure());
   const std::size_t most = most_copies();
   const ReadCost left{.bytes = std::min(read_per_turn.bytes, most_read.bytes - read_.bytes),
                       .reads = std::min(read_per_turn.reads, most_read.reads - read_.reads)};
   ReadCost cost;
   std::uint32_t walked = std::min(walked_per_turn, limits::max_walk - page_.looked_at);
-  for (;; tasks_.pop()) {
-    const NewestFirst::Next next = tasks_.peek(state);
+  for (;; pop()) {
+    const NewestFirst::Next next = peek(state);
+    newest_ = next.number;
     if (next.kind == NewestFirst::Next::Kind::none) {
       ended_ = true;
       return copies;

@@ -5,6 +5,7 @@
 #include <millrace/result.h>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,9 @@ class ListWalk {
   TaskWatch& tasks() { return tasks_; }
 
  private:
+  NewestFirst::Next peek(const State& state);
+  NewestFirst::Next peek_waiting(const State& state);
+  void pop();
   bool may_match(const Slot& slot) const;
   bool matches(const Task& task) const;
   bool matches_for_sure() const;
@@ -52,6 +56,10 @@ class ListWalk {
   std::uint16_t client_ = 0;
   std::uint16_t group_ = 0;
   NewestFirst tasks_;
+  // Of those that wait for a task: the queue they must be in, and below which number to go on.
+  std::optional<std::uint16_t> queue_;
+  std::uint64_t below_ = 0;
+  std::uint64_t newest_ = 0;  // that peek() has found last
   bool begun_ = false;
   std::size_t eager_ = 32;  // how many copies the next step makes although fewer are wanted
   TaskNumber last_;         // of the last task that was added

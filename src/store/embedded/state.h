@@ -59,6 +59,7 @@ struct Edge {
   Edge(const TaskId& of, std::uint64_t number, std::size_t place)
       : parent(of), child(number << place_bits | place) {}
   std::size_t place() const { return child & ((1U << place_bits) - 1); }
+  std::uint64_t number() const { return child >> place_bits; }
 };
 
 using ByTime = OrderedSet<TimeKey>;

@@ -117,6 +117,7 @@ struct PostgresStore::Walk {
 
 Result<TaskPage> PostgresStore::list(const ListRequest& request) {
   if (auto good = check(request); !good) return std::unexpected(good.error());
+  if (request.waits_for && !request.queue) return TaskPage{};  // none waits for others here
   return flat(look("list tasks", [&](Connection& connection) -> Answer<Result<TaskPage>> {
     postgres::Array<std::int32_t> queues;
     if (request.queue) {
@@ -127,6 +128,7 @@ Result<TaskPage> PostgresStore::list(const ListRequest& request) {
         }
         return Result<TaskPage>(embedded::unknown_queue(*request.queue));
       }
+      if (request.waits_for) return Result<TaskPage>(TaskPage{});
       queues.push(queue->index);
     } else {
       for (const auto& [name, index] : state().queue_names()) queues.push(index);

@@ -20,7 +20,7 @@ export function usual(setting: Setting, form: Form): string {
   // A queue that retries without limit does not give up a task because its worker was lost.
   if (name === 'max_lost' && form['retry.max_retries'] === 'unlimited') return about_settings.unlimited;
   if (setting.usual) return shown(setting, setting.usual);
-  return kind.is === 'text' || name === 'ageing_ms' || name === 'timeout_ms' ? about_settings.not_set : about_settings.no_limit;
+  return kind.is === 'text' || kind.is === 'name' || name === 'ageing_ms' || name === 'timeout_ms' ? about_settings.not_set : about_settings.no_limit;
 }
 
 // What a type does without it: what its queue says, or does.

@@ -35,6 +35,7 @@ const described = {
     'retry.cap_after_jitter': [{ is: 'flag', optional: true }, 'false'],
     'retry.retryable': [{ is: 'choice', of: ['all', 'listed'] }, 'all'],
     dead_letters: [{ is: 'flag' }, 'true'],
+    dead_letter_queue: [{ is: 'name' }, ''],
   },
   keep: {
     'keep_completed.for_ms': [duration(0), ''],
@@ -57,7 +58,7 @@ export const groups = Object.entries(described).map(([group, members]) => ({
 export const settings: Setting[] = groups.flatMap((one) => one.settings);
 
 // Those that a type may have for itself.
-const of_types = (name: Name): boolean => name === 'timeout_ms' || name === 'max_lost' || name.startsWith('retry.');
+const of_types = (name: Name): boolean => name === 'timeout_ms' || name === 'max_lost' || name.startsWith('retry.') || name.endsWith('.for_ms');
 export const type_groups = groups
   .map(({ group, settings }) => ({ group, settings: settings.filter(({ name }) => of_types(name)) }))
   .filter((one) => one.settings.length > 0);

@@ -5,7 +5,7 @@ import { read_cron } from '../../cron/parse';
 import { say_refusal } from '../../cron/refusal';
 import { duration_text, parse_duration } from '../../format/duration_text';
 import { indented, json_problem, object_of } from '../../format/json';
-import { type Form, named, type Patch, patch_of, wrong_in } from '../../settings/form';
+import { type Form, named, type Patch, patch_of, without_hollow, wrong_in } from '../../settings/form';
 import { read } from '../../settings/read';
 import { say } from '../../settings/words';
 import { meant_with, type Name, settings, settings_in } from './settings';
@@ -42,7 +42,7 @@ export function draft_of(whole: WholeSchedule | null, queue: string): Draft {
   };
 }
 
-const meant = (draft: Draft) => meant_with(draft.kind, draft.missed);
+const meant = (draft: Draft) => meant_with(draft.kind, draft.missed, draft);
 
 function name_problem(text: string): string {
   const reading = read({ is: 'name' }, text);
@@ -73,6 +73,8 @@ export function problems_of(draft: Draft): Problems {
     const wrong = wrong_in(setting, draft);
     if (wrong) found[setting.name] = say(wrong);
   }
+  const postpones = draft['task.unique.key'].trim() !== '' && draft['task.unique.on_conflict'] === 'postpone';
+  if (postpones && (parse_duration(draft['task.delay_ms']) ?? 0) === 0) found['task.unique.on_conflict'] ??= words.editor.needs_delay;
   return found;
 }
 
@@ -117,6 +119,9 @@ const places: [start: string, field: keyof Draft][] = [
   ['delay', 'task.delay_ms'],
   ['timeout', 'task.timeout_ms'],
   ['keep_for', 'task.keep_for_ms'],
+  ['unique key', 'task.unique.key'],
+  ['unique on_conflict', 'task.unique.on_conflict'],
+  ['unique max_delay', 'task.unique.max_delay_ms'],
   ['group', 'task.group'],
   ['callback', 'task.callback.url'],
   ['tag ', 'task.tags'],
@@ -128,11 +133,17 @@ export const place_of = (problem: { field: string; detail: string }): keyof Draf
 const texts_of = (patch: Patch): Record<string, string> =>
   Object.fromEntries(Object.entries(patch).map(([name, value]) => [name, JSON.stringify(value)]));
 
+// What a task is left without if this member goes.
+const needed = { callback: 'url', unique: 'key', keep_completed: 'for_ms', keep_dead: 'for_ms' };
+
 // What is different in the settings; `rule` and `task` go into larger objects.
 function settings_patch(draft: Draft, before: Draft): { rule: Patch; task: Patch; rest: Patch } {
-  const { rule = {}, task = {}, ...rest } = patch_of(meant(draft), draft, before) as { rule?: Patch; task?: Patch & { callback?: Patch } };
-  // Without an address there is nothing to call.
-  return { rule, task: task.callback?.url === null ? { ...task, callback: null } : task, rest };
+  // What means nothing any more goes, too: the server refuses a limit of a delay that is not postponed.
+  const now = meant(draft);
+  const over = meant(before).filter((setting) => setting.name === 'task.unique.max_delay_ms' && !now.includes(setting));
+  const form = { ...draft, ...Object.fromEntries(over.map(({ name }) => [name, ''])) };
+  const { rule = {}, task = {}, ...rest } = patch_of([...now, ...over], form, before) as { rule?: Patch; task?: Patch };
+  return { rule, task: without_hollow(task, needed), rest };
 }
 
 const rule_of = (draft: Draft): Patch =>

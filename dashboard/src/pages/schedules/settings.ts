@@ -13,10 +13,15 @@ const described = {
   'task.delay_ms': [duration(0), ''],
   'task.timeout_ms': [duration(1), ''],
   'task.keep_for_ms': [duration(0), ''],
+  'task.keep_completed.for_ms': [duration(0), ''],
+  'task.keep_dead.for_ms': [duration(0), ''],
   'task.priority': [count(0, 9), '5'],
   'task.retry.max_retries': [many, ''],
   'task.group': [{ is: 'text', most: 255 }, ''],
   'task.tags': [{ is: 'lines', most: 16, each: 100 }, ''],
+  'task.unique.key': [{ is: 'text', most: 255 }, ''],
+  'task.unique.on_conflict': [{ is: 'choice', of: ['keep', 'replace', 'postpone'], always: true }, 'keep'],
+  'task.unique.max_delay_ms': [duration(1), ''],
   'task.callback.url': [{ is: 'url' }, ''],
 } as const satisfies Record<string, readonly [Kind, string]>;
 
@@ -30,7 +35,13 @@ export function settings_in(schedule: Schedule | undefined): Form<Name> {
   return anchor && moment(anchor) === 0 ? { ...form, 'rule.anchor': '' } : form; // the usual one
 }
 
-const of_queue: readonly Name[] = ['task.timeout_ms', 'task.retry.max_retries', 'task.keep_for_ms'];
+const of_queue: readonly Name[] = [
+  'task.timeout_ms',
+  'task.retry.max_retries',
+  'task.keep_for_ms',
+  'task.keep_completed.for_ms',
+  'task.keep_dead.for_ms',
+];
 
 // What holds where nothing is typed, in words.
 export const usual_of = ({ name, usual }: Setting): string => usual || (of_queue.includes(name) ? words.editor.as_queue : words.editor.none);
@@ -38,8 +49,12 @@ export const usual_of = ({ name, usual }: Setting): string => usual || (of_queue
 export const is_usual = ({ name, usual }: Setting, form: Form<Name>): boolean => form[name] === '' || form[name] === usual;
 
 // Those that mean something beside these choices.
-export const meant_with = (kind: 'cron' | 'every', missed: Schedule['missed']): Setting[] =>
-  settings.filter(
-    ({ name }) =>
-      !(name === 'rule.dst' && kind === 'every') && !(name === 'rule.anchor' && kind === 'cron') && !(name === 'missed_most' && missed !== 'all'),
-  );
+export const meant_with = (kind: 'cron' | 'every', missed: Schedule['missed'], form: Form<Name>): Setting[] =>
+  settings.filter(({ name }) => {
+    if (name === 'rule.dst') return kind === 'cron';
+    if (name === 'rule.anchor') return kind === 'every';
+    if (name === 'missed_most') return missed === 'all';
+    if (name === 'task.unique.on_conflict') return form['task.unique.key'].trim() !== '';
+    if (name === 'task.unique.max_delay_ms') return form['task.unique.key'].trim() !== '' && form['task.unique.on_conflict'] === 'postpone';
+    return true;
+  });

@@ -1,8 +1,8 @@
 // What a task has gone through, as spans of time one after another: made of its history and its moments.
-import { is_parked, type Attempt, type Task } from '../../api/types';
+import { created_as, type Attempt, type Task } from '../../api/types';
 import { moment } from '../../format/time';
 
-export type Kind = 'held' | 'delayed' | 'waiting' | 'running' | 'retrying' | 'snoozed' | 'parked' | 'ended';
+export type Kind = 'held' | 'waits' | 'delayed' | 'waiting' | 'running' | 'retrying' | 'snoozed' | 'parked' | 'ended';
 
 export interface Span {
   kind: Kind;
@@ -77,7 +77,7 @@ class Maker {
     const { task } = this;
     // A task that was cancelled while it was parked may keep `never`.
     const due = task.start === 'never' ? Infinity : moment(task.start);
-    if (task.state === 'created') return this.#wait(is_parked(task) ? 'parked' : 'held', null);
+    if (task.state === 'created') return this.#wait(created_as(task) ?? 'held', null);
     const waited = wait_after(this.#last);
     if (task.state === 'processing' && task.started_at) {
       const from = moment(task.started_at);

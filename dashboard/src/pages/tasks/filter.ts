@@ -11,10 +11,12 @@ const is_span = (text: string): text is Span => Object.hasOwn(spans, text);
 // Parameters that are texts and mean the same here and in the API.
 export const plain = ['queue', 'type', 'client_id', 'tag', 'group', 'priority', 'error_code', 'error_group', 'text'] as const;
 export type Plain = (typeof plain)[number];
-const all = [...plain, 'parent', 'state', 'within', 'from', 'until'] as const;
+const all = [...plain, 'parent', 'waits_for', 'parked', 'state', 'within', 'from', 'until'] as const;
 
 export interface Filter extends Record<Plain, string> {
   parent: string;
+  waits_for: string; // those that wait for this task
+  parked: boolean;
   states: TaskState[];
   within: Span | '';
   from: string;
@@ -28,6 +30,8 @@ export function filter_of(query: URLSearchParams): Filter {
   return {
     ...(Object.fromEntries(plain.map((name) => [name, text(name)])) as Record<Plain, string>),
     parent: text('parent'),
+    waits_for: text('waits_for'),
+    parked: text('parked') === 'true',
     states: states.filter((state) => asked.includes(state)),
     within: is_span(within) ? within : '',
     from: text('from'),
@@ -35,15 +39,18 @@ export function filter_of(query: URLSearchParams): Filter {
   };
 }
 
+// What neither counters nor operations on all that match know.
+const is_special = (filter: Filter): boolean => filter.parent !== '' || filter.waits_for !== '' || filter.parked;
+
 // Nothing of a filter is left.
 export const cleared: Record<string, null> = Object.fromEntries([...all, 'cursor'].map((name) => [name, null]));
 
 export const is_empty = (filter: Filter): boolean =>
-  filter.states.length === 0 && !filter.within && !filter.from && !filter.until && !filter.parent && plain.every((name) => !filter[name]);
+  filter.states.length === 0 && !filter.within && !filter.from && !filter.until && !is_special(filter) && plain.every((name) => !filter[name]);
 
 // Counters of queues know how many fit.
 export const is_counted = (filter: Filter): boolean =>
-  !filter.within && !filter.from && !filter.until && !filter.parent && plain.every((name) => name === 'queue' || !filter[name]);
+  !filter.within && !filter.from && !filter.until && !is_special(filter) && plain.every((name) => name === 'queue' || !filter[name]);
 
 const moments = (filter: Filter, now: number) => ({
   created_from: filter.within ? iso_of(now - spans[filter.within]) : filter.from,
@@ -53,6 +60,8 @@ const moments = (filter: Filter, now: number) => ({
 export const query_of = (filter: Filter, now: number): Query => ({
   ...Object.fromEntries(plain.map((name) => [name, filter[name]])),
   parent: filter.parent,
+  waits_for: filter.waits_for,
+  parked: filter.parked,
   state: filter.states,
   ...moments(filter, now),
 });
@@ -84,11 +93,11 @@ export function states_for(action: Action, filter: Filter): TaskState[] {
   return states.filter((state) => applies(action, state));
 }
 
-// Whether the server can act on all that match: it cannot find the follow-ups of one task that way.
-export const may_be_bulk = (filter: Filter): boolean => !filter.parent;
+// Whether the server can act on all that match: it finds neither relatives of one task that way nor parked ones.
+export const may_be_bulk = (filter: Filter): boolean => !is_special(filter);
 
 export function bulk_filter(action: Action, filter: Filter, now: number): BulkFilter {
-  if (!may_be_bulk(filter)) throw new Error('an operation on all that match cannot be limited to follow-ups');
+  if (!may_be_bulk(filter)) throw new Error('an operation on all that match cannot be limited to relatives of a task or to parked ones');
   const { created_from, created_until } = moments(filter, now);
   return {
     ...Object.fromEntries(plain.filter((name) => name !== 'priority' && filter[name]).map((name) => [name, filter[name]])),
