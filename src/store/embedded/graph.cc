@@ -159,7 +159,9 @@ void tell_just_ended(State& state, TimePoint now) {
     const std::size_t most = std::min(limits::max_told, state.tell_budget);
     std::size_t left = most;
     std::uint64_t next = 0;
-    if (!tell(state, id, next, left, now)) state.untold.emplace(id, next);
+    // It may have ended before and been revived with some still to tell: all that wait are told how
+    // it ends now.
+    if (!tell(state, id, next, left, now)) state.untold.insert_or_assign(id, next);
     state.tell_budget -= most - left;
   }
 }
