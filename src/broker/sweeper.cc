@@ -7,6 +7,7 @@
 
 #include "broker/dead_letter.h"
 #include "core/decide.h"
+#include "core/limits.h"
 #include "core/time_text.h"
 #include "core/transition.h"
 #include "core/uuid.h"
@@ -99,11 +100,13 @@ Result<bool> Sweeper::settle_overdue(Store& store, TimePoint now) {
   if (!due) return std::unexpected(due.error());
   std::vector<const Overdue*> ended;
   std::vector<Settlement> settlements;
+  std::size_t bytes = 0;  // with so many, a store leaves the others to the next call
   for (const Overdue& overdue : *due) {
     auto decided = decide(store, overdue, now);
     if (!decided) return std::unexpected(std::move(decided.error()));
     settlements.push_back(std::move(*decided));
     ended.push_back(&overdue);
+    bytes += overdue.lease.payload.size();
   }
   if (settlements.empty()) return false;
   const auto result = store.work(settlements, {}, {}, now);
@@ -117,7 +120,7 @@ Result<bool> Sweeper::settle_overdue(Store& store, TimePoint now) {
     note(*ended[i], settlements[i], *settled, now);
   }
   // What could not be settled is tried again later, not at once.
-  return changed && (result->more || ended.size() == step);
+  return changed && (result->more || ended.size() == step || bytes >= limits::max_taken_bytes);
 }
 
 void Sweeper::look_at_newest(Reader& reader, TimePoint now) const {

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "core/limits.h"
 #include "core/time_text.h"
 #include "store/forwarding.h"
 #include "store/store.h"
@@ -229,6 +230,22 @@ TEST_F(SweeperTest, many_overdue_tasks_are_settled_in_bounded_steps) {
   EXPECT_EQ(driver_.counts("q").ready(), 500U);
   sweep();
   EXPECT_EQ(driver_.counts("q").ready(), 1000U);
+}
+
+TEST_F(SweeperTest, overdue_tasks_with_large_payloads_are_settled_a_few_at_a_time) {
+  driver_.make_queue({.name = "q", .id = fresh_uuid(), .max_task_size = limits::max_payload});
+  live(31s);
+  for (int i = 0; i < 3; ++i) {
+    driver_.put(task("q", {.payload = std::string(limits::max_payload / 2, 'x')}));
+  }
+  while (!driver_.take("q").empty()) {
+  }
+  live(58s);
+  clock_.advance(2s);
+  EXPECT_EQ(sweep(), clock_.now()) << "it goes on at once";
+  EXPECT_EQ(driver_.counts("q").ready(), 2U);
+  sweep();
+  EXPECT_EQ(driver_.counts("q").ready(), 3U);
 }
 
 TEST_F(SweeperTest, a_cancel_request_of_a_lost_worker_is_honoured) {

@@ -115,8 +115,16 @@ Result<void> check_waits(const Task& task) {
                     "has not run",
                     name_of(task.state)));
   }
+  std::vector<TaskId> named = task.after ? task.after->tasks : std::vector<TaskId>();
+  if (task.waits_for.size() > named.size()) {
+    return refuse(
+        fmt::format("waits_for names {} tasks, of which after names {}; allowed are those "
+                    "of after, each once",
+                    task.waits_for.size(), named.size()));
+  }
+  std::ranges::sort(named);
   for (const TaskId& id : task.waits_for) {
-    if (!task.after || std::ranges::find(task.after->tasks, id) == task.after->tasks.end()) {
+    if (!std::ranges::binary_search(named, id)) {
       return refuse(
           fmt::format("waits_for names task {}, which after does not name", to_text(id.value)));
     }

@@ -398,6 +398,24 @@ TEST_P(StoreConformance, a_revived_parent_tells_the_rest_how_it_ends_then) {
   EXPECT_EQ(counts("q").of(TaskState::queued), 500U);
 }
 
+TEST_P(StoreConformance, a_parent_that_ends_again_tells_all_that_wait_and_not_only_the_rest) {
+  NEEDS_TRAIT(graphs);
+  const TaskId parent = put(task("q")).id;
+  for (int batch = 0; batch < 5; ++batch) {
+    std::vector<NewTask> tasks;
+    for (int i = 0; i < 500; ++i) tasks.push_back(after({parent}, {.otherwise = Otherwise::hold}));
+    put_all(tasks);
+  }
+  settle(failed(only_ready(*this)));
+  advance(1000);  // two thousand know by now that it failed
+  revive(parent);
+  settle(done(only_ready(*this)));
+  while (advance().more) {
+  }
+  EXPECT_EQ(counts("q").of(TaskState::created), 0U);
+  EXPECT_EQ(counts("q").of(TaskState::queued), 2500U);
+}
+
 TEST_P(StoreConformance, a_thousand_parents_release_one_task) {
   NEEDS_TRAIT(graphs);
   std::vector<NewTask> tasks;

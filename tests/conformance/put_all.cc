@@ -187,6 +187,7 @@ TEST_P(StoreConformance, what_a_task_from_elsewhere_waits_for_must_make_sense) {
   for (const Task& bad :
        {old_task("q", {.state = TaskState::created, .waits_for = {id}}),
         old_task("q", {.state = TaskState::created, .after = after, .waits_for = {fresh_id()}}),
+        old_task("q", {.state = TaskState::created, .after = after, .waits_for = {id, id}}),
         old_task("q", {.state = TaskState::queued, .after = after, .waits_for = {id}}),
         old_task("q", {.state = TaskState::created,
                        .counters = {.deliveries = 1},

@@ -81,9 +81,107 @@ void ModelStore::drop(std::uint64_t number, TimePoint now) {
   if (!is_final(task.state)) tell_children(task.id, TaskState::cancelled, now);
 }
 
+// ---- All or none --------------------------------------------------------------------------------
+
 Result<std::vector<Put>> ModelStore::put_all(std::span<const NewTask> tasks, TimePoint now) {
   if (auto valid = validate_all(tasks, now); !valid) return std::unexpected(valid.error());
-  return fail(ErrorCode::invalid, "the model puts tasks one by one");
+  std::vector<Member> members;
+  for (const auto& task : tasks) {
+    auto member = judge(task, members, now);
+    if (!member) return std::unexpected(member.error());
+    members.push_back(std::move(*member));
+  }
+  for (auto& member : members) {
+    if (auto good = name_parents(member, members); !good) return std::unexpected(good.error());
+  }
+  if (has_cycle(members)) return fail(ErrorCode::invalid, "they wait for each other");
+  std::vector<Put> puts;
+  for (const auto& member : members) {
+    if (member.existing) {
+      puts.push_back(*member.existing);
+    } else if (member.twin) {
+      puts.push_back(puts[*member.twin]);
+      puts.back().existing = true;
+    } else {
+      const auto& rate = member.line->queue.settings.put_rate;
+      if (rate) member.line->puts.add(*rate, now, 1);
+      puts.push_back(add(member.task, *member.line, now));
+    }
+  }
+  return puts;
+}
+
+// What becomes of a task, as far as that does not depend on what it waits for.
+Result<ModelStore::Member> ModelStore::judge(const NewTask& task, const std::vector<Member>& before,
+                                             TimePoint now) {
+  Member member{.task = task};
+  if (record_of(task.id) != nullptr) {
+    member.existing = in_the_way(task, {}, now);
+    return member;
+  }
+  auto* line = line_of(task.queue);
+  if (line == nullptr) return fail(ErrorCode::not_found, "no such queue");
+  const auto& settings = line->queue.settings;
+  member.existing = in_the_way(task, *line, now);
+  if (member.existing) return member;
+  std::size_t more = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const auto& other = before[i];
+    if (other.line != line) continue;
+    ++more;
+    if (task.unique && other.task.unique && other.task.unique->key == task.unique->key) {
+      member.twin = i;
+      return member;
+    }
+  }
+  if (!settings.active || settings.draining || line->queue.removing) {
+    return fail(ErrorCode::conflict, "the queue accepts no tasks");
+  }
+  if (auto fits = check_size(settings, task.payload.size()); !fits) {
+    return std::unexpected(fits.error());
+  }
+  if (settings.max_depth && count(settings.name, is_waiting) + more >= *settings.max_depth) {
+    return std::unexpected(Error{ErrorCode::limited, "the queue is full", Duration(1000)});
+  }
+  if (settings.put_rate && line->puts.room(*settings.put_rate, now) <= more) {
+    return std::unexpected(Error{ErrorCode::limited, "too many puts", Duration(1)});
+  }
+  member.line = line;
+  return member;
+}
+
+// Parents by the ids that they have here, where another task holds the key of one.
+Result<void> ModelStore::name_parents(Member& member, const std::vector<Member>& all) {
+  if (member.line == nullptr || !member.task.after) return {};
+  std::vector<TaskId> meant;
+  for (const auto& id : member.task.after->tasks) {
+    const auto at = std::ranges::find(all, id, [](const Member& other) { return other.task.id; });
+    const bool is_there =
+        at == all.end() ? record_of(id) != nullptr : !at->existing || at->existing->state;
+    if (!is_there) return fail(ErrorCode::not_found, "no such parent");
+    TaskId parent = id;
+    if (at != all.end() && at->existing) parent = at->existing->id;
+    if (at != all.end() && at->twin) parent = all[*at->twin].task.id;
+    if (std::ranges::find(meant, parent) == meant.end()) meant.push_back(parent);
+  }
+  member.task.after->tasks = std::move(meant);
+  return {};
+}
+
+// Takes away those that wait for none of the others, until none is left, or all that are wait.
+bool ModelStore::has_cycle(std::vector<Member> members) {
+  std::erase_if(members, [](const Member& member) { return member.line == nullptr; });
+  const auto waits = [&](const Member& member) {
+    return member.task.after && std::ranges::any_of(members, [&](const Member& other) {
+             const auto& parents = member.task.after->tasks;
+             return std::ranges::find(parents, other.task.id) != parents.end();
+           });
+  };
+  for (;;) {
+    const auto free = std::ranges::find_if_not(members, waits);
+    if (free == members.end()) return !members.empty();
+    members.erase(free);
+  }
 }
 
 }  // namespace millrace::test

@@ -99,14 +99,18 @@ void release_child(State& state, Slot& slot, TimePoint now) {
 
 namespace {
 
-void tell_child(State& state, const Edge& edge, std::uint32_t at, const EndedParent& parent,
-                TimePoint now) {
+// Returns what it cost of a limit: a child that is to be cancelled is unlinked from all that it
+// waits for, which may be a thousand.
+std::size_t tell_child(State& state, const Edge& edge, std::uint32_t at, const EndedParent& parent,
+                       TimePoint now) {
+  constexpr std::size_t unlinked_at_once = 8;  // bytes of `open`: 64 tasks
   Slot& slot = state.slot(at);
   Notes notes = state.notes(slot);
   ensure(notes.waits.has_value(), "an edge leads to a task that waits for no other");
   Waits& waits = *notes.waits;
   const bool passes = waits.passes(parent.state);
-  if (!passes && waits.otherwise == Otherwise::hold) return;
+  if (!passes && waits.otherwise == Otherwise::hold) return 1;
+  const std::size_t cost = passes ? 1 : 1 + (waits.open.size() - 1) / unlinked_at_once;
   state.unindex(at);
   if (!passes) {
     state.unlink(at);
@@ -122,6 +126,7 @@ void tell_child(State& state, const Edge& edge, std::uint32_t at, const EndedPar
     }
   }
   state.store(at, now);
+  return cost;
 }
 
 // Tells children from `next` on, at most `limit`, and moves `next` on. True: all have been told.
@@ -139,8 +144,7 @@ bool tell(State& state, const TaskId& id, std::uint64_t& next, std::size_t& limi
     if (limit == 0) return false;
     const auto [edge, child] = *found;
     next = edge.child + 1;
-    tell_child(state, edge, child, parent, now);
-    --limit;
+    limit -= std::min(limit, tell_child(state, edge, child, parent, now));
   }
   // It stayed only to tell them.
   if (!state.is_kept(state.slot(at), parent.state)) {
@@ -159,7 +163,9 @@ void tell_just_ended(State& state, TimePoint now) {
     const std::size_t most = std::min(limits::max_told, state.tell_budget);
     std::size_t left = most;
     std::uint64_t next = 0;
-    if (!tell(state, id, next, left, now)) state.untold.emplace(id, next);
+    // It may have ended before and been revived with some still to tell: all that wait are told how
+    // it ends now.
+    if (!tell(state, id, next, left, now)) state.untold.insert_or_assign(id, next);
     state.tell_budget -= most - left;
   }
 }

@@ -44,9 +44,10 @@ void set_moments(Slot& slot, const Task& task) {
 // Those that are here and have ended tell it so; the others may come later.
 std::optional<Waits> waits_of_restored(const State& state, const Task& task) {
   if (task.waits_for.empty()) return std::nullopt;
-  const std::vector<TaskId>& open = task.waits_for;
+  std::vector<TaskId> open = task.waits_for;
+  std::ranges::sort(open);
   return waits_of(state, *task.after,
-                  [&](const TaskId& id) { return std::ranges::find(open, id) != open.end(); });
+                  [&](const TaskId& id) { return std::ranges::binary_search(open, id); });
 }
 
 // A worker that still runs the task elsewhere has a token of that store, and all stores count

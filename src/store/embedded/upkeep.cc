@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/limits.h"
 #include "core/time_text.h"
@@ -177,7 +178,16 @@ Result<std::vector<Overdue>> due(const State& state, TimePoint now, const DueReq
   if (auto good = check_limit(request.limit, limits::max_due); !good) {
     return std::unexpected(std::move(good.error()));
   }
+  // Each has its payload, so what is given must fit into memory, as with takes.
   std::vector<Overdue> found;
+  std::size_t bytes = 0;
+  const auto is_full = [&] {
+    return found.size() == request.limit || bytes >= limits::max_taken_bytes;
+  };
+  const auto add = [&](Overdue overdue) {
+    bytes += overdue.lease.payload.size();
+    found.push_back(std::move(overdue));
+  };
   auto lease = state.leases.begin();
   auto wait = state.expiries.begin();
   const auto asked_for = [&](const Slot& slot) {
@@ -187,22 +197,22 @@ Result<std::vector<Overdue>> due(const State& state, TimePoint now, const DueReq
     if (at == tasks.end() || (*at).first.at > now) return std::nullopt;
     return (*at).first;
   };
-  while (found.size() < request.limit) {
+  while (!is_full()) {
     const auto ended = first_of(lease, state.leases);
     const auto expired = first_of(wait, state.expiries);
     if (!ended && !expired) break;
     if (ended && (!expired || *ended < *expired)) {
       const Slot& slot = state.slot((*lease).second);
-      if (asked_for(slot)) found.push_back(overdue_lease(state, slot));
+      if (asked_for(slot)) add(overdue_lease(state, slot));
       ++lease;
     } else {
-      found.push_back(overdue_wait(state, state.slot((*wait).second)));
+      add(overdue_wait(state, state.slot((*wait).second)));
       ++wait;
     }
   }
   for (const auto& [number, at] : state.orphans) {
-    if (found.size() == request.limit) break;
-    found.push_back(overdue_orphan(state, state.slot(at)));
+    if (is_full()) break;
+    add(overdue_orphan(state, state.slot(at)));
   }
   return found;
 }
