@@ -387,6 +387,24 @@ TEST_P(StoreConformance, a_revived_parent_tells_the_rest_how_it_ends_then) {
   EXPECT_EQ(counts("q").of(TaskState::queued), 500U);
 }
 
+TEST_P(StoreConformance, a_revived_parent_tells_all_anew_whom_it_has_not_released) {
+  NEEDS_TRAIT(graphs);
+  const TaskId parent = put(task("q")).id;
+  for (int batch = 0; batch < 3; ++batch) {
+    std::vector<NewTask> tasks;
+    for (int i = 0; i < 1000; ++i) {
+      tasks.push_back(after({parent}, {.otherwise = Otherwise::hold}));
+    }
+    put_all(tasks);
+  }
+  settle(failed(only_ready(*this)));
+  EXPECT_TRUE(advance(500).more);  // 1,500 hold
+  revive(parent);
+  settle(done(only_ready(*this)));
+  advance();
+  EXPECT_EQ(counts("q").of(TaskState::queued), 3000U);
+}
+
 TEST_P(StoreConformance, a_thousand_parents_release_one_task) {
   NEEDS_TRAIT(graphs);
   std::vector<NewTask> tasks;

@@ -159,7 +159,8 @@ void tell_just_ended(State& state, TimePoint now) {
     const std::size_t most = std::min(limits::max_told, state.tell_budget);
     std::size_t left = most;
     std::uint64_t next = 0;
-    if (!tell(state, id, next, left, now)) state.untold.emplace(id, next);
+    // One that had been revived before it told all of how it ended begins anew.
+    if (!tell(state, id, next, left, now)) state.untold.insert_or_assign(id, next);
     state.tell_budget -= most - left;
   }
 }
