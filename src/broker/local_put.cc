@@ -215,7 +215,7 @@ std::unexpected<Error> LocalBroker::no_graphs(std::string_view field) const {
   return fail(
       ErrorCode::invalid,
       fmt::format("the {} store cannot keep tasks that wait for others, nor put tasks all or "
-                  "none, yet; the memory, snapshot and journal stores can",
+                  "none, yet; the memory, snapshot, journal and PostgreSQL stores can",
                   books_.traits.name),
       std::string(field));
 }

@@ -16,7 +16,8 @@ namespace {
 constexpr const char* empty_all =
     "truncate millrace.queues, millrace.rates, millrace.tasks, millrace.finished, "
     "millrace.holders, "
-    "millrace.count_changes, millrace.counts, millrace.schedules, millrace.memos;"
+    "millrace.count_changes, millrace.counts, millrace.schedules, millrace.memos, millrace.edges, "
+    "millrace.untold;"
     "update millrace.settings set version = version + 1;";
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "core/as_put.h"
 #include "core/ensure.h"
+#include "core/limits.h"
 #include "core/transition.h"
 
 namespace millrace::book {
@@ -25,15 +26,32 @@ void Book::enter(const Row& row) {
   slot.set_facts(embedded::facts_of(row.given, row.created_at));
   slot.worker = state_.workers.hold(row.worker);
   slot.fixed = !row.unreadable.empty();
+  slot.has_waits = row.notes.waits.has_value();
   before_.insert({slot.number,
                   {.id = slot.id,
                    .queue = slot.queue,
                    .state = slot.state,
                    .priority = slot.priority,
                    .keeps_itself = goes_by_own_rule(slot)}});
-  state_.index(state_.adopt(slot));
+  const auto at = state_.adopt(slot);
+  if (slot.has_waits) link(at, row);
+  state_.index(at);
   if (!row.unreadable.empty()) unreadable_.insert({slot.id, row.unreadable});
   if (row.given.unique) keys_.insert({slot.queue, row.given.unique->key});
+}
+
+void Book::link(std::uint32_t at, const Row& row) {
+  ensure(state_.link(at), "a task waits for others that it does not name");
+  if (!state_.slot(at).linked) return;
+  for (std::size_t i = 0; i < row.given.after->tasks.size(); ++i) {
+    if (!row.notes.waits->is_open(i)) continue;
+    edges_before_.insert(embedded::Edge(row.given.after->tasks[i], row.slot.number, i));
+  }
+}
+
+void Book::enter_untold(const TaskId& id, std::uint64_t next) {
+  state_.untold.insert({id, next});
+  untold_before_.insert({id, next});
 }
 
 bool Book::goes_by_own_rule(const Slot& slot) const {
@@ -41,9 +59,16 @@ bool Book::goes_by_own_rule(const Slot& slot) const {
 }
 
 Result<void> Book::check_readable(const TaskId& id) const {
-  const auto found = unreadable_.find(id);
-  if (found == unreadable_.end()) return {};
-  return fail(ErrorCode::corrupt, found->second);
+  for (const auto* reasons : {&unreadable_, &held_back_}) {
+    const auto found = reasons->find(id);
+    if (found != reasons->end()) return fail(ErrorCode::corrupt, found->second);
+  }
+  return {};
+}
+
+Result<void> Book::check_removable(const TaskId& id) const {
+  if (held_back_.contains(id) || state_.has_children(id)) return check_readable(id);
+  return {};
 }
 
 void Book::enter(const Key& key, const Holder& holder) {
@@ -70,6 +95,7 @@ Changes Book::changes() {
   Changes changes;
   add_task_changes(changes);
   add_key_changes(changes);
+  add_graph_changes(changes);
   return changes;
 }
 
@@ -120,6 +146,31 @@ void Book::add_key_changes(Changes& changes) {
   }
 }
 
+// Compares the edges of the tasks that were entered, and of those that were added, with those
+// before the call.
+void Book::add_graph_changes(Changes& changes) const {
+  auto before = edges_before_.begin();
+  for (const auto& [edge, child] : state_.edges) {
+    for (; before != edges_before_.end() && *before < edge; ++before) {
+      changes.old_edges.push_back(*before);
+    }
+    if (before != edges_before_.end() && *before == edge) {
+      ++before;
+    } else {
+      changes.new_edges.push_back({.edge = edge, .child = state_.slot(child).id});
+    }
+  }
+  changes.old_edges.insert(changes.old_edges.end(), before, edges_before_.end());
+  for (const auto& [id, next] : untold_before_) {
+    if (!state_.untold.contains(id)) changes.untold.push_back({.id = id, .next = std::nullopt});
+  }
+  for (const auto& [id, next] : state_.untold) {
+    const auto found = untold_before_.find(id);
+    if (found != untold_before_.end() && found->second == next) continue;
+    changes.untold.push_back({.id = id, .next = next});
+  }
+}
+
 Row Book::row_of(const Slot& slot, bool with_payload) const {
   Task body;
   embedded::decode_body(state_.body(slot), body, with_payload);
@@ -133,6 +184,7 @@ Row Book::row_of(const Slot& slot, bool with_payload) const {
   row.slot.body = {}, row.slot.notes = {};
   row.slot.worker = 0;
   row.slot.recorded = row.slot.moved = row.slot.rewritten = row.slot.fixed = false;
+  row.slot.linked = false;
   if (slot.has_start_by) row.given.start_by = body.start_by;
   return row;
 }
@@ -155,13 +207,19 @@ void Book::close() {
   counted_.clear();
   state_.holders = {};
   state_.memos = {};
+  state_.untold.clear();
+  state_.cut.clear();
+  state_.tell_budget = limits::max_told_by_call;
   state_.schedules.clear();
   state_.changes = {.on = true};
   numbers_.clear();
   before_.clear();
   holders_before_.clear();
   keys_.clear();
+  edges_before_.clear();
+  untold_before_.clear();
   unreadable_.clear();
+  held_back_.clear();
 }
 
 }  // namespace millrace::book

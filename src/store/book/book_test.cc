@@ -14,6 +14,7 @@ namespace millrace::test {
 namespace {
 
 using embedded::QueueFinder;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -126,6 +127,92 @@ TEST_F(TheBook, a_removed_task_is_gone_with_its_key) {
   EXPECT_EQ(changes.tasks[0].now, nullptr);
   EXPECT_THAT(rows, IsEmpty());
   EXPECT_THAT(held, IsEmpty());
+}
+
+// What a store does with edges: they are up to date afterwards.
+class TheGraph : public TheBook {
+ protected:
+  book::Changes write_all() {
+    book::Changes changes = write();
+    for (const auto& edge : changes.old_edges) EXPECT_EQ(edges.erase(edge), 1U);
+    for (const auto& [edge, child] : changes.new_edges) edges.insert({edge, child});
+    for (const auto& [id, next] : changes.untold) {
+      if (next) untold[id] = *next;
+      if (!next) untold.erase(id);
+    }
+    return changes;
+  }
+  // Only these tasks, as they are known by now.
+  void read_only(const std::vector<TaskId>& tasks) {
+    the_book.close();
+    for (const TaskId& id : tasks) the_book.enter(rows.at(id));
+  }
+  NewTask after(std::vector<TaskId> parents) {
+    NewTask child = task("q");
+    child.after = After{.tasks = std::move(parents)};
+    return child;
+  }
+  Put add(const NewTask& task) {
+    read();
+    const Put added = *put(task);
+    write_all();
+    return added;
+  }
+
+  std::map<embedded::Edge, TaskId> edges;
+  std::map<TaskId, std::uint64_t> untold;
+};
+
+TEST_F(TheGraph, an_edge_comes_with_the_task_that_waits_and_goes_with_the_end_of_its_parent) {
+  const Put parent = add(task("q"));
+  const Put child = add(after({parent.id}));
+  ASSERT_THAT(edges, SizeIs(1));
+  EXPECT_EQ(edges.begin()->first, embedded::Edge(parent.id, child.number.value, 0));
+  EXPECT_EQ(edges.begin()->second, child.id);
+  read_only({parent.id, child.id});
+  ASSERT_EQ(embedded::cancel(the_book.state(), {.id = parent.id}, t0), TaskState::cancelled);
+  write_all();
+  EXPECT_THAT(edges, IsEmpty());
+  EXPECT_TRUE(rows.at(child.id).notes.waits->ended.has_value());
+}
+
+TEST_F(TheGraph, a_task_that_is_to_be_cancelled_has_no_edges) {
+  const Put one = add(task("q"));
+  const Put two = add(task("q"));
+  const Put child = add(after({one.id, two.id}));
+  ASSERT_THAT(edges, SizeIs(2));
+  read_only({one.id, child.id});
+  ASSERT_EQ(embedded::remove(the_book.state(), one.id, t0), TaskState::queued);
+  write_all();
+  EXPECT_THAT(edges, IsEmpty()) << "no other end matters any more";
+}
+
+TEST_F(TheGraph, what_was_not_read_is_told_later) {
+  const Put parent = add(task("q", {.keep_for = Duration::zero()}));
+  const Put first = add(after({parent.id}));
+  const Put second = add(after({parent.id}));
+  const embedded::Edge later(parent.id, second.number.value, 0);
+  read_only({parent.id, first.id});
+  the_book.cut(later);
+  ASSERT_EQ(embedded::cancel(the_book.state(), {.id = parent.id}, t0), TaskState::cancelled);
+  write_all();
+  EXPECT_THAT(untold, ElementsAre(std::pair(parent.id, later.child)));
+  ASSERT_TRUE(rows.contains(parent.id)) << "it has not told all";
+  read_only({parent.id, second.id});
+  the_book.enter_untold(parent.id, later.child);
+  EXPECT_EQ(embedded::tell_untold(the_book.state(), t0, 10), 1U);
+  write_all();
+  EXPECT_THAT(untold, IsEmpty());
+  EXPECT_FALSE(rows.contains(parent.id));
+  EXPECT_THAT(edges, IsEmpty());
+}
+
+TEST_F(TheGraph, an_edge_to_a_task_that_no_longer_waits_is_forgotten) {
+  const Put parent = add(task("q"));
+  const embedded::Edge stray(parent.id, 99, 0);
+  read_only({parent.id});
+  the_book.enter(stray);
+  EXPECT_THAT(the_book.changes().old_edges, ElementsAre(stray));
 }
 
 }  // namespace

@@ -162,6 +162,16 @@ bool decode_body(std::string_view body, Task& task, bool with_payload) {
   return decode_into(body, task, with_payload);
 }
 
+std::vector<TaskId> open_parents(const std::optional<After>& after,
+                                 const std::optional<Waits>& waits) {
+  std::vector<TaskId> open;
+  if (!waits || !after || waits->open.size() * 8 < after->tasks.size()) return open;
+  for (std::size_t i = 0; i < after->tasks.size(); ++i) {
+    if (waits->is_open(i)) open.push_back(after->tasks[i]);
+  }
+  return open;
+}
+
 Blob encode_notes(Blobs& blobs, const Notes& notes) {
   if (notes == Notes{}) return {};
   Sizer size;

@@ -103,6 +103,10 @@ std::string without_payload(std::string_view body);
 bool body_is_sound(std::string_view body);
 bool notes_are_sound(std::string_view bytes);
 
+// Those of the tasks of `after` that still count.
+std::vector<TaskId> open_parents(const std::optional<After>& after,
+                                 const std::optional<Waits>& waits);
+
 // "No bytes" for empty notes.
 Blob encode_notes(Blobs& blobs, const Notes& notes);
 Notes decode_notes(std::string_view bytes);

@@ -146,6 +146,10 @@ bool tell(State& state, const TaskId& id, std::uint64_t& next, std::size_t& limi
     next = edge.child + 1;
     limit -= std::min(limit, tell_child(state, edge, child, parent, now));
   }
+  if (const auto others = state.cut.find(id); others != state.cut.end()) {
+    next = others->second;
+    return false;
+  }
   // It stayed only to tell them.
   if (!state.is_kept(state.slot(at), parent.state)) {
     state.unindex(at);
@@ -174,7 +178,8 @@ std::size_t tell_untold(State& state, TimePoint now, std::size_t limit) {
   std::size_t left = limit;
   while (left != 0 && !state.untold.empty()) {
     const auto first = state.untold.begin();
-    if (tell(state, first->first, first->second, left, now)) state.untold.erase(first);
+    if (!tell(state, first->first, first->second, left, now)) break;
+    state.untold.erase(first);
   }
   return limit - left;
 }

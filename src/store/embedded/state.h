@@ -153,9 +153,9 @@ class State {
   bool link(std::uint32_t at);
   void unlink(std::uint32_t at);
   bool has_children(const TaskId& id) const {
-    if (edges.empty()) return false;
+    if (edges.empty()) return !cut.empty() && cut.contains(id);
     const auto first = edges.lower_bound(Edge(id, 0, 0));
-    return first != edges.end() && (*first).first.parent == id;
+    return (first != edges.end() && (*first).first.parent == id) || cut.contains(id);
   }
   // A task has ended: those that wait for it are to be told.
   void note_end(const TaskId& id) {
@@ -245,7 +245,9 @@ class State {
   ByNumber orphans;                        // to be cancelled because of how another task ended
   std::vector<TaskId> just_ended;          // in this call, with children
   std::map<TaskId, std::uint64_t> untold;  // ended earlier: Edge::child of the next one to tell
-  std::size_t tell_budget = 0;             // of this call
+  // In a book, which reads so many edges of a task at most: Edge::child of the first it has not.
+  std::map<TaskId, std::uint64_t> cut;
+  std::size_t tell_budget = 0;  // of this call
 
   // ---- The rest -------------------------------------------------------------------------------
 

@@ -13,13 +13,6 @@ void copy_bytes(Blob blob, std::string& into) {
   if (blob && !blob.is_in_log()) into = Blobs::view(blob);
 }
 
-void add_waits(Task& task, const std::optional<Waits>& waits) {
-  if (!waits || !task.after || waits->open.size() * 8 < task.after->tasks.size()) return;
-  for (std::size_t i = 0; i < task.after->tasks.size(); ++i) {
-    if (waits->is_open(i)) task.waits_for.push_back(task.after->tasks[i]);
-  }
-}
-
 }  // namespace
 
 TaskCopy copy_task(const State& state, const Slot& slot, Wanted wanted) {
@@ -78,7 +71,7 @@ std::optional<Task> task_of(TaskCopy&& copy) {
   if (!copy.wanted.payload && facts_of(task) != slot.facts()) return std::nullopt;
   if (!slot.has_start_by) task.start_by.reset();
   if (slot.has_waits && notes_are_sound(copy.notes)) {
-    add_waits(task, decode_notes(copy.notes).waits);
+    task.waits_for = open_parents(task.after, decode_notes(copy.notes).waits);
   }
   if (copy.wanted.notes == Wanted::Notes::none) return task;
   const bool brief = copy.wanted.notes == Wanted::Notes::brief;

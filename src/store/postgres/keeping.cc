@@ -29,7 +29,8 @@ Keeping keeping_of(const embedded::Slot& slot, const NewTask& given, const Queue
   }
   const Keep& keep =
       book::is_dead_letter(slot.state) ? settings.keep_dead : settings.keep_completed;
-  if (ends_now) return {.task_class = class_of(keep)};
+  // One that nothing keeps is here only to tell those that wait for it.
+  if (ends_now) return {.task_class = std::max(class_of(keep), row_by_row)};
   if (!keep.for_time || *keep.for_time < a_day) return {};
   return {.task_class = row_by_row, .goes_at = later(slot.moment, *keep.for_time)};
 }

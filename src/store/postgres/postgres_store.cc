@@ -39,6 +39,9 @@ Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options, Clock& clo
 namespace store_postgres {
 namespace {
 
+// The column of load_tasks.sql beside those of a task.
+constexpr std::size_t children_column = sql::RowColumns::answer + 1;
+
 template <class T>
 void sort_and_deduplicate(std::vector<T>& values) {
   std::ranges::sort(values);
@@ -167,33 +170,53 @@ bool PostgresStore::is_another_server() {
 
 // ---- Reading into the book ----------------------------------------------------------------------
 
+PostgresStore::Answer<void> PostgresStore::enter_rows(const postgres::Rows& rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (book_.has({rows.get<Uuid>(i, sql::RowColumns::id)})) continue;
+    const Row row = read_row(rows, i);
+    // Its queue was created after the queues were read.
+    if (!state().has_queue_at(row.slot.queue)) return std::unexpected(stale());
+    book_.enter(row);
+  }
+  return {};
+}
+
 PostgresStore::Answer<void> PostgresStore::read_tasks(Connection& connection,
-                                                      const std::vector<Uuid>& ids) {
+                                                      const std::vector<Uuid>& ids,
+                                                      std::vector<Uuid>* parents) {
   if (ids.empty()) return {};
   postgres::Array<Uuid> array;
   for (const Uuid& id : ids) array.push(id);
   Batch batch;
   batch.add(sql::LoadTasks{.ids = array});
   batch.add(sql::LoadFinished{.ids = array});
+  batch.add(sql::LoadUntold{.ids = array});
   auto answer = connection.send(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
-  for (const postgres::Rows& rows : *answer) {
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const Row row = read_row(rows, i);
-      // Its queue was created after the queues were read.
-      if (!state().has_queue_at(row.slot.queue)) return std::unexpected(stale());
-      book_.enter(row);
-    }
+  const postgres::Rows& live = (*answer)[0];
+  for (const postgres::Rows& rows : std::span(*answer).first(2)) {
+    if (auto entered = enter_rows(rows); !entered) return entered;
+  }
+  const postgres::Rows& untold = (*answer)[2];
+  for (std::size_t i = 0; i < untold.size(); ++i) {
+    using At = sql::UntoldColumns;
+    book_.enter_untold({untold.get<Uuid>(i, At::parent)}, untold.get<std::uint64_t>(i, At::next));
+  }
+  for (std::size_t i = 0; parents != nullptr && i < live.size(); ++i) {
+    if (live.is_null(i, children_column)) continue;
+    parents->push_back(live.get<Uuid>(i, sql::RowColumns::id));
   }
   return {};
 }
 
 PostgresStore::Answer<void> PostgresStore::read(Connection& connection, Reading reading) {
+  reading.ids.insert(reading.ids.end(), reading.parents.begin(), reading.parents.end());
   sort_and_deduplicate(reading.ids);
   sort_and_deduplicate(reading.limited);
   unreadable_rates_ = {};
   Batch batch;
   batch.add(sql::version);
+  if (reading.restores) batch.add(sql::lock_restores);
   std::size_t used = 0;  // its place in the batch
   if (!reading.limited.empty()) {
     postgres::Array<std::int32_t> queues;
@@ -211,7 +234,9 @@ PostgresStore::Answer<void> PostgresStore::read(Connection& connection, Reading 
     for (const auto number : answer->back().values<std::uint64_t>()) book_.use_number(number);
   }
   for (const book::Key& key : reading.keys) book_.looked_at(key);
-  if (auto got = read_tasks(connection, reading.ids); !got) return got;
+  std::vector<Uuid> parents;
+  if (auto got = read_tasks(connection, reading.ids, &parents); !got) return got;
+  if (auto got = read_parents(connection, reading, parents); !got) return got;
   for (const std::uint16_t target : reading.targets) book_.look_for_keys_in(target);
   if (auto got = read_holders(connection); !got) return got;
   // Last, because the counts include the tasks that were just read.
@@ -256,6 +281,7 @@ PostgresStore::Answer<void> PostgresStore::write(Connection& connection, Batch& 
   auto answer = connection.commit(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
   lower_cursors(changes);
+  for (const book::NewEdge& added : changes.new_edges) remember_parent(added.edge.parent);
   return {};
 }
 
@@ -302,7 +328,8 @@ Traits PostgresStore::traits() const {
           .push_wakeups = listener_ != nullptr,
           .recovers = true,
           .retention_step = std::chrono::days(1),
-          .order_step = TakeCursors::rescan_step};
+          .order_step = TakeCursors::rescan_step,
+          .graphs = true};
 }
 
 Result<std::vector<std::string>> PostgresStore::ready(TimePoint now) {

@@ -11,10 +11,12 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "core/limits.h"
+#include "core/uuid.h"
 #include "store/book/book.h"
 #include "store/postgres/batch.h"
 #include "store/postgres/format.h"
@@ -114,6 +116,12 @@ class PostgresStore final : public Store {
     std::vector<std::uint16_t> limited = {};  // queues whose limits count
     std::set<std::uint16_t> targets = {};     // queues that tasks may move to
     std::size_t numbers = 0;                  // tasks that may be added
+    std::vector<Uuid> parents = {};           // tasks that others are to wait for
+    // Tasks among the ids that may end, and others that come with their end: those that wait for
+    // them are read too.
+    std::vector<Uuid> ends = {};
+    std::vector<Uuid> restored_ends = {};
+    bool restores = false;
   };
 
   // A transaction whose `body(connection)` may use the book, which is empty before and after. When
@@ -129,7 +137,10 @@ class PostgresStore final : public Store {
   bool is_another_server();
   // Reads what the call needs into the book.
   Answer<void> read(Connection& connection, Reading reading);
-  Answer<void> read_tasks(Connection& connection, const std::vector<Uuid>& ids);
+  // Adds to `parents` those that others wait for.
+  Answer<void> read_tasks(Connection& connection, const std::vector<Uuid>& ids,
+                          std::vector<Uuid>* parents = nullptr);
+  Answer<void> enter_rows(const postgres::Rows& rows);
   Answer<void> read_holders(Connection& connection);
   // Sends the changes, and commits.
   Answer<void> write(Connection& connection, Batch& batch, TimePoint now);
@@ -144,6 +155,23 @@ class PostgresStore final : public Store {
   // that.
   template <class Verb>
   auto change_task(const TaskId& id, std::string_view doing, const Verb& verb) -> decltype(verb());
+
+  // graphs.cc
+  // A task that others wait for, and the first edge to be told.
+  struct Parent {
+    TaskId id;
+    std::uint64_t next = 0;
+  };
+  Answer<void> read_parents(Connection& connection, const Reading& reading,
+                            std::vector<Uuid>& parents);
+  // Reads those that wait for these tasks: at most `each` of one, and `most` of all.
+  Answer<void> read_children(Connection& connection, const std::vector<Parent>& parents,
+                             std::size_t each, std::size_t most);
+  void enter_edge(const embedded::Edge& edge, const TaskId& child);
+  // Tells up to `left` tasks what they have not been told yet.
+  Answer<void> tell(Connection& connection, TimePoint now, std::size_t& left,
+                    std::size_t& promoted);
+  void remember_parent(const TaskId& id);
 
   // queues.cc
   Result<void> read_queues();
@@ -208,6 +236,7 @@ class PostgresStore final : public Store {
                      std::vector<std::uint16_t>& to_lift);
   Answer<void> empty_removed(Connection& connection, std::size_t& left, std::size_t& removed,
                              std::vector<std::uint16_t>& to_lift, TimePoint now);
+  Answer<void> apply(Connection& connection);
   Result<std::size_t> lift(std::uint16_t queue, TimePoint now);
   Answer<std::optional<TimePoint>> next_moment(Connection& connection, TimePoint now);
   Result<std::size_t> drop_partitions(TimePoint now);
@@ -222,8 +251,6 @@ class PostgresStore final : public Store {
 
   // work.cc
   void add_reading(const Settlement& settlement, Reading& reading);
-  void look_again(Connection& connection, std::span<const Settlement> settlements,
-                  const std::vector<std::size_t>& places, WorkResult& result);
   Answer<std::vector<postgres::Rows>> take(Connection& connection, Taking& taking, Batch& batch);
 
   const PostgresOptions options_;
@@ -237,6 +264,9 @@ class PostgresStore final : public Store {
   UnreadableRates unreadable_rates_;  // as read() has found them
   TakeCursors cursors_;
   LeaseScan lease_scan_;
+  // Tasks that others wait for, as far as this process knows: it need not try to settle them in
+  // SQL.
+  std::unordered_set<TaskId, UuidHash> parents_;
   std::map<std::string_view, Throttle> step_throttles_;  // of upkeep, by statement
   // For tables of days; several small ones are dropped in one step.
   Throttle drop_throttle_{std::chrono::nanoseconds::zero(), 20, std::chrono::milliseconds(500)};

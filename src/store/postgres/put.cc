@@ -31,15 +31,6 @@ TimePoint made_at(const Uuid& id, TimePoint now) {
   return std::min(TimePoint(Duration(ms)), now);
 }
 
-// A task that waits for others would wait for ever here.
-Result<void> check_graphs(const std::optional<After>& after) {
-  if (!after) return {};
-  return fail(ErrorCode::invalid,
-              "the postgres store cannot keep tasks that wait for others yet; leave out after, or "
-              "use a journal",
-              "after");
-}
-
 void push_plain(sql::PlainArrays& to, const NewTask& put, const QueueEntry& queue, TaskState state,
                 TimePoint start) {
   const auto with_keep = with_keep_of_type(put, queue.settings());
@@ -76,9 +67,7 @@ struct PlainPut {
 
   Result<Put> decide(embedded::QueueFinder& queues, std::size_t place, TimePoint now) {
     const NewTask& task = tasks[place];
-    auto good = validate(task, now);
-    if (good) good = check_graphs(task.after);
-    if (!good) return std::unexpected(std::move(good.error()));
+    if (auto good = validate(task, now); !good) return std::unexpected(std::move(good.error()));
     Put put{.id = task.id};
     if (const auto first = places.find(task.id); first != places.end()) {
       twins.emplace_back(place, first->second);
@@ -133,12 +122,12 @@ struct PlainPut {
   std::vector<std::size_t> refused;                          // unless the task exists already
 };
 
-// Most tasks have no unique key and go to a queue without limits; then the known settings of queues
-// are enough to decide, and one statement does it all.
+// Most tasks have no unique key, wait for no other and go to a queue without limits; then the known
+// settings of queues are enough to decide, and one statement does it all.
 bool PostgresStore::is_plain(std::span<const NewTask> tasks) {
   embedded::QueueFinder queues(state());
   return std::ranges::none_of(tasks, [&](const NewTask& task) {
-    if (task.unique) return true;
+    if (task.unique || task.after) return true;
     const QueueEntry* queue = queues.find(task.queue);
     return queue != nullptr && (queue->settings().max_depth || queue->settings().put_rate);
   });
@@ -159,6 +148,10 @@ void PostgresStore::add_key(const QueueEntry* queue, const std::optional<UniqueK
 
 void PostgresStore::add_reading(const NewTask& task, Reading& reading) {
   add_follow_up(task, reading);
+  // So many are refused before any of them is looked for.
+  if (task.after && task.after->tasks.size() <= limits::max_parents) {
+    for (const TaskId& parent : task.after->tasks) reading.parents.push_back(parent.value);
+  }
   const QueueEntry* queue = state().queue(task.queue);
   if (queue != nullptr && (queue->settings().max_depth || queue->settings().put_rate)) {
     reading.limited.push_back(queue->index);
@@ -168,14 +161,6 @@ void PostgresStore::add_reading(const NewTask& task, Reading& reading) {
 Result<std::vector<Result<Put>>> PostgresStore::put(std::span<const NewTask> tasks, TimePoint now) {
   if (auto good = check_batch(tasks.size()); !good) return std::unexpected(good.error());
   return is_plain(tasks) ? put_plain(tasks, now) : put_by_book(tasks, now);
-}
-
-Result<std::vector<Put>> PostgresStore::put_all(std::span<const NewTask> /*tasks*/,
-                                                TimePoint /*now*/) {
-  return fail(ErrorCode::invalid,
-              "the postgres store cannot put tasks all or none yet; leave out atomic, or use a "
-              "journal",
-              "atomic");
 }
 
 Result<std::vector<Result<Put>>> PostgresStore::put_by_book(std::span<const NewTask> tasks,
@@ -189,7 +174,6 @@ Result<std::vector<Result<Put>>> PostgresStore::put_by_book(std::span<const NewT
     results.reserve(tasks.size());
     for (const NewTask& task : tasks) {
       auto good = unreadable_rates_.check(queues.find(task.queue), "put a task");
-      if (good) good = check_graphs(task.after);
       results.push_back(good ? embedded::put(state(), queues, task, now)
                              : std::unexpected(good.error()));
     }

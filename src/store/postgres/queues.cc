@@ -337,6 +337,7 @@ Result<std::size_t> PostgresStore::clear(const QueueRef& queue, std::size_t limi
     return fail(ErrorCode::invalid,
                 fmt::format("limit is {}; 1 to {} are allowed", limit, limits::max_advance));
   }
+  if (auto there = make_partitions(now); !there) return std::unexpected(there.error());
   return flat(
       change("clear a queue", now, [&](Connection& connection) -> Answer<Result<std::size_t>> {
         const QueueEntry* entry = state().queue(queue);
@@ -377,9 +378,20 @@ PostgresStore::Answer<std::size_t> PostgresStore::remove_oldest(Connection& conn
       ids.push_back(rows.get<Uuid>(i, sql::RemovableColumns::id));
     }
   }
-  std::ranges::sort(ids);
-  if (auto got = read(connection, {.ids = ids}); !got) return std::unexpected(got.error());
-  return embedded::remove_tasks(state(), state().queue_at(queue), waiting_only, limit, now);
+  if (auto got = read(connection, {.ids = ids, .ends = ids}); !got) {
+    return std::unexpected(got.error());
+  }
+  // Only these: of others in the book, not all that wait for them were read.
+  std::size_t removed = 0;
+  for (const Uuid& id : ids) {
+    const auto at = state().find(TaskId{id});
+    if (at == embedded::no_slot || state().slot(at).queue != queue) continue;
+    if (waiting_only && !is_waiting(state().slot(at).state)) continue;
+    if (!book_.check_removable({id})) continue;
+    if (!embedded::drop(state(), at, now) && !waiting_only) break;
+    ++removed;
+  }
+  return removed;
 }
 
 PostgresStore::Answer<void> PostgresStore::check_fresh(Connection& connection) {

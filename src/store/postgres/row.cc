@@ -19,6 +19,7 @@ using embedded::ByteReader;
 using embedded::no_moment;
 using embedded::Notes;
 using embedded::Slot;
+using embedded::Waits;
 using postgres::Answer;
 using postgres::Bytes;
 using postgres::Rows;
@@ -67,9 +68,46 @@ struct StoredNotes {
   bool whole = false;
 };
 
-// Checkpoint and answer have columns of their own.
+// What a task waits for: format, the parents that still count, and the one because of which it is
+// to be cancelled. The rest of it is what was given.
+std::string write_waits(const Waits& waits) {
+  std::string bytes;
+  Appender out(bytes);
+  embedded::write(out, first_format), embedded::write(out, waits.open);
+  embedded::write(out, waits.ended.has_value());
+  if (waits.ended) embedded::write(out, waits.ended->id), embedded::write(out, waits.ended->state);
+  return bytes;
+}
+
+Answer<std::optional<Waits>> read_waits(const Rows& rows, std::size_t at, const TaskId& id,
+                                        const NewTask& given) {
+  const auto bytes = rows.field(at, RowColumns::waits);
+  if (!bytes) return std::nullopt;
+  Waits waits = Waits::of(given.after.value_or(After{}));
+  const std::size_t size = waits.open.size();
+  const auto name = [&] { return "parents of task " + to_text(id.value); };
+  auto read = read_value(*bytes, name, [&](ByteReader& in) {
+    bool ended = false;
+    embedded::read(in, waits.open), embedded::read(in, ended);
+    if (ended) waits.ended.emplace();
+    if (ended) embedded::read(in, waits.ended->id), embedded::read(in, waits.ended->state);
+    if (!given.after || waits.open.size() != size) in.spoil();
+  });
+  if (!read) return std::unexpected(std::move(read.error()));
+  return waits;
+}
+
+// Checkpoint, answer and waits have columns of their own.
 void note_fields(auto& of, const auto& visit) {
   visit(of.progress), visit(of.delivery), visit(of.log), visit(of.history);
+}
+
+// Of what is not in columns of its own.
+bool has_none(const Notes& notes) {
+  if (!notes.waits) return notes == Notes{};
+  Notes others = notes;
+  others.waits.reset();
+  return others == Notes{};
 }
 
 std::string write_notes(const Notes& notes, bool whole) {
@@ -207,6 +245,14 @@ Row read_row(const Rows& rows, std::size_t at) {
   }
   row.notes = std::move(stored->notes);
   read_steps<At>(rows, at, row);
+  if (row.unreadable.empty()) {
+    auto waits = read_waits(rows, at, slot.id, row.given);
+    if (!waits) {
+      row.unreadable = std::move(waits.error().message);
+    } else {
+      row.notes.waits = std::move(*waits);
+    }
+  }
   if (is_final(slot.state)) {
     row.notes.result = rows.get<std::optional<std::string>>(at, At::result).value_or("");
   }
@@ -335,6 +381,7 @@ Task task_of(const Row& row, const std::string& queue) {
             .parent = given.parent,
             .cost = given.cost,
             .after = given.after,
+            .waits_for = embedded::open_parents(given.after, row.notes.waits),
             .keep_completed = given.keep_completed,
             .keep_dead = given.keep_dead,
             .result = row.notes.result,
@@ -421,7 +468,7 @@ void push_changed(sql::ChangedArrays& to, const Row& row, const Keeping& keeping
     to.error_message.push_null();
   }
   // A completed task without notes would be read as one that done.sql has settled.
-  if (notes == Notes{} && slot.state != TaskState::completed) {
+  if (has_none(notes) && slot.state != TaskState::completed) {
     to.notes.push_null();
   } else {
     to.notes.push(Bytes{write_notes(notes, is_final(slot.state))});
@@ -429,6 +476,8 @@ void push_changed(sql::ChangedArrays& to, const Row& row, const Keeping& keeping
   to.checkpoint.push(notes.checkpoint.empty() ? std::nullopt
                                               : std::optional(Bytes{notes.checkpoint}));
   push_bytes(to.answer, notes.answer);
+  push_bytes(to.waits, notes.waits ? std::optional(write_waits(*notes.waits)) : std::nullopt);
+  to.orphaned.push(notes.waits && notes.waits->ended ? std::optional(true) : std::nullopt);
   to.result.push(notes.result.empty() ? std::nullopt : std::optional(Bytes{notes.result}));
   to.class_.push(keeping.task_class);
   to.goes_at.push(keeping.goes_at);

@@ -8,6 +8,7 @@ namespace millrace::store_postgres {
 namespace {
 
 constexpr std::string_view stale_state = "MR001";
+constexpr std::string_view parent_state = "MR003";
 constexpr std::string_view read_only_state = "25006";
 constexpr std::string_view key_is_taken = "23505";  // a unique index says so
 // A table of a day, which another process has made since the transaction began.
@@ -30,6 +31,10 @@ postgres::Failure demoted() {
 
 bool is_demoted(const postgres::Failure& failure) {
   return failure.state == read_only_state;
+}
+
+bool is_parent_settled(const postgres::Failure& failure) {
+  return failure.state == parent_state;
 }
 
 Error to_error(const postgres::Failure& failure, std::string_view doing) {
@@ -74,8 +79,8 @@ Error Session::give_up(std::string_view doing) {
 
 bool Session::repeats(const postgres::Failure& failure, int attempt) const {
   if (failure.lost || attempt >= most_attempts) return false;
-  return postgres::may_repeat(failure) || is_stale(failure) || failure.state == key_is_taken ||
-         failure.state == table_is_there;
+  return postgres::may_repeat(failure) || is_stale(failure) || is_parent_settled(failure) ||
+         failure.state == key_is_taken || failure.state == table_is_there;
 }
 
 }  // namespace millrace::store_postgres

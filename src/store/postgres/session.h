@@ -28,6 +28,10 @@ bool is_stale(const postgres::Failure& failure);
 postgres::Failure demoted();
 bool is_demoted(const postgres::Failure& failure);
 
+// A task that others wait for was to be settled in SQL alone: the caller must let the state machine
+// do it, and begin again.
+bool is_parent_settled(const postgres::Failure& failure);
+
 // As postgres::error_of, and `corrupt` for what is unreadable (format.h).
 Error to_error(const postgres::Failure& failure, std::string_view doing);
 

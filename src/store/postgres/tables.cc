@@ -66,7 +66,8 @@ Result<TablesReport> verify_postgres(const PostgresOptions& options) {
   if (auto good = check_tables(**connection); !good) return std::unexpected(good.error());
   const std::array statements = {postgres::Statement{.sql = &sql::recount_all},
                                  postgres::Statement{.sql = &sql::recount_tasks},
-                                 postgres::Statement{.sql = &sql::recount_orphans}};
+                                 postgres::Statement{.sql = &sql::recount_orphans},
+                                 postgres::Statement{.sql = &sql::recount_graphs}};
   const auto rows =
       (*connection)
           ->transact(statements,
@@ -76,13 +77,17 @@ Result<TablesReport> verify_postgres(const PostgresOptions& options) {
     return static_cast<std::uint64_t>(of.get<std::int64_t>(row, column));
   };
   const auto& [totals, wrong, strays] = std::tie((*rows)[0], (*rows)[1], (*rows)[2]);
+  const postgres::Rows& graphs = (*rows)[3];
   using Total = sql::TotalsColumns;
+  using Graph = sql::GraphColumns;
   TablesReport report{.counts = {{"migrations", migrations().size()},
                                  {"queues", number(totals, 0, Total::queues)},
                                  {"unfinished", number(totals, 0, Total::unfinished)},
                                  {"finished", number(totals, 0, Total::finished)},
                                  {"schedules", number(totals, 0, Total::schedules)},
-                                 {"memos", number(totals, 0, Total::memos)}},
+                                 {"memos", number(totals, 0, Total::memos)},
+                                 {"edges", number(graphs, 0, Graph::edges)},
+                                 {"untold", number(graphs, 0, Graph::untold)}},
                       .remarks = promise_of(*facts).warnings};
   for (std::size_t i = 0; i < wrong.size(); ++i) {
     using At = sql::MiscountColumns;
@@ -98,6 +103,14 @@ Result<TablesReport> verify_postgres(const PostgresOptions& options) {
   }
   if (const auto twice = number(strays, 0, Stray::twins); twice != 0) {
     report.damage.push_back(fmt::format("{} ids are of two tasks each", twice));
+  }
+  if (const auto loose = number(graphs, 0, Graph::loose); loose != 0) {
+    report.damage.push_back(
+        fmt::format("{} edges lead to tasks that do not wait for others", loose));
+  }
+  if (const auto unknown = number(graphs, 0, Graph::unflagged); unknown != 0) {
+    report.damage.push_back(fmt::format(
+        "{} tasks are not marked as tasks that others wait for; these would not be told", unknown));
   }
   if (const auto newer = number(strays, 0, Stray::unreadable); newer != 0) {
     report.remarks.push_back(fmt::format(

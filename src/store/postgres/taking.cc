@@ -142,7 +142,10 @@ void Taking::read(std::size_t index, const postgres::Rows& rows) {
   Take& take = takes_[index];
   std::vector<Row> taken;
   taken.reserve(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) taken.push_back(read_taken(rows, i));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    taken.push_back(read_taken(rows, i));
+    if (!rows.is_null(i, sql::TakenColumns::children)) parents_.push_back(taken.back().slot.id);
+  }
   put_in_order(take, taken);
   take.result->reserve(take.result->size() + taken.size());
   for (Row& row : taken) {

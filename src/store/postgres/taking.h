@@ -45,6 +45,8 @@ class Taking {
   // The call is over: its takes are committed, or nothing was taken.
   void ended(std::chrono::nanoseconds steady, bool succeeded);
   std::vector<Result<std::vector<Lease>>> results();
+  // The tasks among them that others wait for.
+  const std::vector<TaskId>& parents() const { return parents_; }
 
  private:
   struct Take {
@@ -71,6 +73,7 @@ class Taking {
   std::map<std::uint16_t, TakeCursors::Positions> before_;  // by queue
   std::vector<std::uint16_t> rescans_;                      // queues
   std::vector<Take> takes_;
+  std::vector<TaskId> parents_;
 };
 
 }  // namespace millrace::store_postgres

@@ -59,6 +59,21 @@ void add_found(const Rows& rows, bool leases, const auto& name_of, std::vector<F
   }
 }
 
+// Rows of due_orphans.sql.
+void add_orphans(const Rows& rows, std::size_t most, const auto& name_of,
+                 std::vector<Overdue>& all) {
+  for (std::size_t i = 0; i < rows.size() && all.size() < most; ++i) {
+    Row row = read_row(rows, i);
+    if (!row.unreadable.empty() || !row.notes.waits) continue;
+    const embedded::Slot slot = row.slot;
+    auto parent = row.notes.waits->ended;
+    all.push_back({.lease = lease_of(std::move(row), name_of(slot.queue)),
+                   .expect = Unchanged{{slot.version}},
+                   .cancel_requested = slot.cancel_requested,
+                   .parent = parent});
+  }
+}
+
 }  // namespace
 
 // ---- due ----------------------------------------------------------------------------------------
@@ -79,7 +94,9 @@ PostgresStore::Answer<std::vector<Overdue>> PostgresStore::due(Connection& conne
   const auto most = static_cast<std::int64_t>(request.limit);
   Batch batch;
   batch.add(sql::version);
+  batch.add(sql::in_order);
   const std::size_t waits = batch.add(sql::DueWaits{.now = now, .most = most});
+  const std::size_t orphans = batch.add(sql::DueOrphans{.most = most});
   if (request.leases) {
     batch.add(
         sql::DueLeases{.now = now, .after = lease_scan_.begin(now, clock_.steady()), .most = most});
@@ -105,6 +122,7 @@ PostgresStore::Answer<std::vector<Overdue>> PostgresStore::due(Connection& conne
   for (Found& one : found) {
     if (all.size() < request.limit) all.push_back(std::move(one.overdue));
   }
+  add_orphans((*answer)[orphans], request.limit, name_of, all);
   return all;
 }
 
@@ -147,6 +165,7 @@ Result<Advanced> PostgresStore::advance(TimePoint now, std::size_t limit) {
   if (auto good = check_limit(limit, limits::max_advance); !good) {
     return std::unexpected(std::move(good.error()));
   }
+  if (auto there = make_partitions(now); !there) return std::unexpected(there.error());
   std::vector<std::uint16_t> to_lift;
   auto done = change("do the upkeep", now, [&](Connection& connection) -> Answer<Advanced> {
     to_lift.clear();
@@ -190,6 +209,9 @@ PostgresStore::Answer<Advanced> PostgresStore::advance(Connection& connection, T
     return std::unexpected(ok.error());
   }
   if (auto ok = release_parked(connection, now, left, done.promoted); !ok) {
+    return std::unexpected(ok.error());
+  }
+  if (auto ok = tell(connection, now, left, done.promoted); !ok) {
     return std::unexpected(ok.error());
   }
   if (auto ok = step(sql::RemoveByOwnRule{.now = now, .most = most()}, &done.removed); !ok) {
@@ -303,12 +325,21 @@ PostgresStore::Answer<void> PostgresStore::empty_removed(Connection& connection,
     left -= std::min(left, *count);
     removed += *count;
     to_lift.push_back(index);
+    if (auto applied = apply(connection); !applied) return applied;
   }
+  return {};
+}
+
+// Writes what the book has changed, without a commit, and closes it for the next step.
+PostgresStore::Answer<void> PostgresStore::apply(Connection& connection) {
+  const book::Changes changes = book_.changes();
   Batch batch;
-  write_changes(book_, book_.changes(), batch);
-  if (batch.size() == 0) return {};
-  auto gone = connection.send(batch.statements());
-  if (!gone) return std::unexpected(std::move(gone.error()));
+  write_changes(book_, changes, batch);
+  if (batch.size() != 0) {
+    auto written = connection.send(batch.statements());
+    if (!written) return std::unexpected(std::move(written.error()));
+  }
+  lower_cursors(changes);
   book_.close();
   return {};
 }

@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "core/limits.h"
+#include "core/transition.h"
 #include "core/uuid.h"
 #include "core/validate.h"
 #include "store/embedded/verbs.h"
@@ -14,6 +15,15 @@
 
 namespace millrace::store_postgres {
 namespace {
+
+// Whether a task may be final after it.
+bool may_end(Event event) {
+  for (std::size_t i = 0; i < state_count; ++i) {
+    const auto next = next_state(static_cast<TaskState>(i), event);
+    if (next && is_final(*next)) return true;
+  }
+  return false;
+}
 
 // What done.sql settles: the end of most leases. `most`: bytes of a result that every queue takes.
 bool is_plainly_done(const Settlement& settlement, std::size_t most) {
@@ -28,9 +38,10 @@ struct Split {
 };
 
 // Several settlements or extensions of one task must be applied one after the other; so must all if
-// one of them brings tasks that want a key which another one frees.
+// one of them brings tasks that want a key which another one frees. `is_parent(id)`: others wait
+// for the task.
 Split split(std::span<const Settlement> settlements, std::span<const Extension> extensions,
-            std::size_t most) {
+            std::size_t most, const auto& is_parent) {
   Split parts;
   std::set<TaskId> seen;
   std::set<TaskId> twice;
@@ -44,8 +55,9 @@ Split split(std::span<const Settlement> settlements, std::span<const Extension> 
   }
   for (const Extension& extension : extensions) twice.insert(extension.id);
   for (std::size_t i = 0; i < settlements.size(); ++i) {
+    const TaskId& id = settlements[i].id;
     const bool plain =
-        !in_order && !twice.contains(settlements[i].id) && is_plainly_done(settlements[i], most);
+        !in_order && !twice.contains(id) && !is_parent(id) && is_plainly_done(settlements[i], most);
     (plain ? parts.plain : parts.others).push_back(i);
   }
   std::ranges::sort(parts.plain, {}, [&](std::size_t i) { return settlements[i].id; });
@@ -73,23 +85,19 @@ std::size_t add_done(std::span<const Settlement> settlements,
       .ids = ids, .tokens = tokens, .results = results, .now = now, .keeping_nothing = queues});
 }
 
-// Why a lease cannot be settled: the contract of Held. nullopt: it seems that it can.
-std::optional<Result<Settled>> refusal(const Settlement& settlement, TaskState state,
-                                       std::optional<std::uint64_t> token) {
+// Why a lease cannot be settled: the contract of Held.
+Result<Settled> refusal(const Settlement& settlement, TaskState state,
+                        std::optional<std::uint64_t> token) {
   if (token != std::get<Held>(settlement.expect).token.value) {
     return embedded::lease_lost(settlement.id);
   }
-  if (state == TaskState::processing) return std::nullopt;
   return Settled{SettleStatus::already, state};
 }
 
-// The answer of done.sql: what was not applied, and why. Returns the tasks that another session
-// changed in that very moment, so that they were seen as they were before.
-std::vector<std::size_t> note_refused(const postgres::Rows& rows,
-                                      std::span<const Settlement> settlements,
-                                      const std::vector<std::size_t>& places, WorkResult& result) {
+// The answer of done.sql: what was not applied, and why.
+void note_refused(const postgres::Rows& rows, std::span<const Settlement> settlements,
+                  const std::vector<std::size_t>& places, WorkResult& result) {
   using At = sql::RefusedColumns;
-  std::vector<std::size_t> changed;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const TaskId id{rows.get<Uuid>(i, At::id)};
     const auto place = *std::ranges::lower_bound(
@@ -99,21 +107,15 @@ std::vector<std::size_t> note_refused(const postgres::Rows& rows,
       result.settled[place] = embedded::unknown_task(id);
       continue;
     }
-    auto why = refusal(settlements[place], static_cast<TaskState>(*state),
-                       rows.get<std::optional<std::uint64_t>>(i, At::token));
-    if (why) {
-      result.settled[place] = std::move(*why);
-    } else {
-      changed.push_back(place);
-    }
+    result.settled[place] = refusal(settlements[place], static_cast<TaskState>(*state),
+                                    rows.get<std::optional<std::uint64_t>>(i, At::token));
   }
-  return changed;
 }
 
 }  // namespace
 
-// One round trip where nothing has to be read first: settlements as done, takes from queues without
-// limits. Otherwise one or two more.
+// One round trip where nothing has to be read first: settlements as done of tasks that no others
+// wait for, takes from queues without limits. Otherwise one or two more.
 Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
                                        std::span<const Extension> extensions,
                                        std::span<const TakeRequest> takes, TimePoint now) {
@@ -121,8 +123,10 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
     if (auto good = check_batch(size); !good) return std::unexpected(good.error());
   }
   if (auto there = make_partitions(now); !there) return std::unexpected(there.error());
+  bool by_book = false;  // others wait for a task of which this process did not know it
   return change("work", now, [&](Connection& connection) -> Answer<WorkResult> {
-    const Split parts = split(settlements, extensions, smallest_task_size_);
+    const Split parts = split(settlements, extensions, smallest_task_size_,
+                              [&](const TaskId& id) { return by_book || parents_.contains(id); });
     WorkResult result;
     result.settled.assign(settlements.size(), Settled{});
     Batch batch;
@@ -146,49 +150,31 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
       const book::Changes changes = book_.changes();
       write_changes(book_, changes, batch);
       lower_cursors(changes);  // a task that was given back may be taken at once
+      result.more = !state().untold.empty() || !state().orphans.empty();
     }
     Taking taking(takes, state(), cursors_, clock_.steady(), now);
     auto answer = take(connection, taking, batch);
     taking.ended(clock_.steady(), answer.has_value());
-    if (!answer) return std::unexpected(std::move(answer.error()));
-    if (!parts.plain.empty()) {
-      const auto changed = note_refused((*answer)[done], settlements, parts.plain, result);
-      look_again(connection, settlements, changed, result);
+    if (!answer) {
+      by_book = by_book || is_parent_settled(answer.error());
+      return std::unexpected(std::move(answer.error()));
     }
+    if (!parts.plain.empty()) {
+      note_refused((*answer)[done], settlements, parts.plain, result);
+    }
+    for (const std::size_t i : parts.others) {
+      const Result<Settled>& settled = result.settled[i];
+      if (settled && is_final(settled->state)) parents_.erase(settlements[i].id);
+    }
+    for (const TaskId& id : taking.parents()) remember_parent(id);
     result.taken = taking.results();
     return result;
   });
 }
 
-// The call is committed, and the leases it took must reach its caller: nothing may fail as a whole
-// here.
-void PostgresStore::look_again(Connection& connection, std::span<const Settlement> settlements,
-                               const std::vector<std::size_t>& places, WorkResult& result) {
-  if (places.empty()) return;
-  book_.close();
-  std::vector<Uuid> ids;
-  for (const std::size_t place : places) ids.push_back(settlements[place].id.value);
-  connection.begin();
-  const auto got = read_tasks(connection, ids);
-  for (const std::size_t place : places) {
-    if (!got) {
-      result.settled[place] = std::unexpected(to_error(got.error(), "settle a task"));
-      continue;
-    }
-    const TaskId& id = settlements[place].id;
-    const auto at = state().find(id);
-    if (at == embedded::no_slot) {
-      result.settled[place] = embedded::unknown_task(id);
-      continue;
-    }
-    const embedded::Slot& slot = state().slot(at);
-    auto why = refusal(settlements[place], slot.state, slot.token);
-    result.settled[place] = why ? std::move(*why) : embedded::lease_lost(id);
-  }
-}
-
 void PostgresStore::add_reading(const Settlement& settlement, Reading& reading) {
   reading.ids.push_back(settlement.id.value);
+  if (may_end(settlement.event)) reading.ends.push_back(settlement.id.value);
   for (const NewTask& task : settlement.follow_ups) add_follow_up(task, reading);
 }
 

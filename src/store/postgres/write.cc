@@ -71,6 +71,44 @@ void write_tasks(const book::Book& book, const book::Changes& changes, Batch& ba
   }
 }
 
+// Before the tasks: a new one looks for those that wait for it.
+void write_edges(const book::Changes& changes, Batch& batch) {
+  Array<Uuid> parents;
+  Array<std::int64_t> edges;
+  for (const embedded::Edge& edge : changes.old_edges) {
+    parents.push(edge.parent.value);
+    edges.push(static_cast<std::int64_t>(edge.child));
+  }
+  if (parents.size() != 0) batch.add(sql::RemoveEdges{.parents = parents, .edges = edges});
+  if (changes.new_edges.empty()) return;
+  sql::EdgeArrays added;
+  Array<Uuid> waited_for;
+  std::optional<TaskId> last;  // they are sorted by parent
+  for (const auto& [edge, child] : changes.new_edges) {
+    added.parent.push(edge.parent.value);
+    added.edge.push(static_cast<std::int64_t>(edge.child));
+    added.child.push(child.value);
+    if (last != edge.parent) waited_for.push(edge.parent.value);
+    last = edge.parent;
+  }
+  batch.add(sql::AddEdges{.edge = added});
+  batch.add(sql::NoteParents{.ids = waited_for});
+}
+
+void write_untold(const book::Changes& changes, Batch& batch) {
+  sql::UntoldArrays later;
+  Array<Uuid> told;
+  for (const auto& [id, next] : changes.untold) {
+    if (!next) {
+      told.push(id.value);
+      continue;
+    }
+    later.parent.push(id.value), later.next.push(static_cast<std::int64_t>(*next));
+  }
+  if (later.parent.size() != 0) batch.add(sql::AddUntold{.untold = later});
+  if (told.size() != 0) batch.add(sql::RemoveUntold{.ids = told});
+}
+
 void write_tally(const book::Tally& tally, Batch& batch) {
   Array<std::int32_t> queues;
   Array<std::int16_t> states;
@@ -106,7 +144,9 @@ void write_keys(const book::Changes& changes, Batch& batch) {
 }  // namespace
 
 void write_changes(const book::Book& book, const book::Changes& changes, Batch& batch) {
+  write_edges(changes, batch);
   write_tasks(book, changes, batch);
+  write_untold(changes, batch);
   write_tally(changes.tally, batch);
   write_keys(changes, batch);
 }

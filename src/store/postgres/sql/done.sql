@@ -1,5 +1,5 @@
 -- Settles leases as done, in one statement, which is all that most of them need. The answer has
--- those that were not held by this token: {{refused}}.
+-- those that were not held by this token: {{refused}}. Fails (MR003) with a task that others wait for.
 --   :ids, sorted   :tokens   :results   :now
 --   :keeping_nothing, queues that keep nothing that is done, or some of them (null: none): their tasks are
 --   not looked at any further
@@ -9,6 +9,7 @@ with settled as (
 ), ended as (
   delete from millrace.tasks t using settled s
    where t.id = any(array[s.id]) and t.token = s.token and t.state + 0 = {{processing}}
+     and t.children is null
   returning {{t.done}}, t.version, s.result
 ), kept as (
   insert into millrace.finished
@@ -34,8 +35,11 @@ with settled as (
   select queue, {{own_finished}}, 0, count(*) from kept where keep_for is not null group by queue
 )
 select s.id, coalesce(t.state, f.state) as state, coalesce(t.token, f.token) as token
-  from (select id from settled where (select count(*) from ended) < cardinality(:ids)
-        except select id from ended) s
-  left join lateral (select state, token from millrace.tasks t where t.id = any(array[s.id])) t on true
+  from (select id, token from settled where (select count(*) from ended) < cardinality(:ids)
+           and id not in (select id from ended)) s
+  left join lateral (select state, token, children from millrace.tasks t
+                      where t.id = any(array[s.id])) t on true
   left join lateral (select state, token from millrace.finished f
                       where f.id = any(array[s.id]) and t.state is null) f on true
+ where millrace.not_held(coalesce(t.token = s.token and t.state = {{processing}}, false),
+                         coalesce(t.children, false))

@@ -61,7 +61,7 @@ with walks as (
          500 + octet_length(payload) + coalesce(octet_length(more), 0)
          + coalesce(octet_length(error_message), 0) + coalesce(octet_length(notes), 0)
          + coalesce(octet_length(result), 0) + coalesce(octet_length(checkpoint), 0)
-         + coalesce(octet_length(answer), 0) as bytes
+         + coalesce(octet_length(answer), 0) + coalesce(octet_length(waits), 0) as bytes
     from found order by number desc limit :wanted + 1
 ), summed as (
   select {{row}}, bytes, row_number() over newest_first as place,

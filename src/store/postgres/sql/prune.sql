@@ -1,4 +1,5 @@
--- Finished tasks of a queue that its rules no longer keep; how many went.
+-- Finished tasks of a queue that its rules no longer keep, and which have told all that wait for them; how many
+-- went.
 --   :queue   :dead letters, or the others   :excess, so many are too many   :until, those that ended until
 --   then are too old   :most, how many at most   :since, those that ended before that went already
 with oldest as (
@@ -8,7 +9,8 @@ with oldest as (
    order by finished_at, number limit :most
 ), due as (
   select id from (select *, row_number() over (order by finished_at, number) as nth from oldest) o
-   where nth <= :excess or finished_at <= :until
+   where (nth <= :excess or finished_at <= :until)
+     and not exists (select from millrace.untold u where u.parent = any(array[o.id]))
 ), gone as (
   delete from millrace.finished f using due d where f.id = any(array[d.id])
   returning f.queue, f.state, f.priority, f.finished_at

@@ -1,7 +1,9 @@
--- Removes finished tasks whose own rule no longer keeps them. Returns how many.
+-- Removes finished tasks whose own rule no longer keeps them, and which have told all that wait for them.
+-- Returns how many.
 with due as (
-  select id from millrace.finished where goes_at <= :now order by goes_at, number limit :most
-     for update skip locked
+  select id from (select id from millrace.finished where goes_at <= :now
+                   order by goes_at, number limit :most for update skip locked) f
+   where not exists (select from millrace.untold u where u.parent = any(array[f.id]))
 ), gone as (
   delete from millrace.finished f using due d where f.id = any(array[d.id])
   returning f.queue, f.state, f.priority, f.keep_for

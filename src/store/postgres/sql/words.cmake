@@ -46,6 +46,7 @@ number(summing -2)
 number(migrating -3)
 number(removing_queues -4)
 number(pruning -5)
+number(restoring -6)
 
 # The token of a lease: 63 bits that cannot be guessed, since workers that know other tokens must not settle it.
 set(word_new_token "uuid_hash_extended(gen_random_uuid(), 0) & 9223372036854775807")
@@ -62,7 +63,7 @@ set(word_newer_formats "set_byte('\\x00', 0, ${word_newest_format} + 1)")
 set(brief_columns
   number id queue state priority cancel_requested version deliveries attempts retries lost start created_at updated_at
   previous_start started_at start_by moment token keep_for unique_window unique_scope worker type client_id group tags
-  unique_key payload more error_code error_message notes result)
+  unique_key payload more error_code error_message notes result waits)
 columns(row ${brief_columns} checkpoint answer)
 columns(brief ${brief_columns})  # for lists that are not full
 
@@ -85,7 +86,7 @@ set(word_fits "(:type::bytea is null or convert_to(type, 'UTF8') = :type)
 # What take.sql answers.
 columns(taken
   number id queue priority deliveries attempts retries lost start created_at previous_start start_by token keep_for
-  unique_window unique_scope type client_id group tags unique_key payload more checkpoint answer)
+  unique_window unique_scope type client_id group tags unique_key payload more checkpoint answer children)
 
 # What put.sql is given, without tags, which come as text from which PostgreSQL makes an array.
 columns(plain
@@ -106,8 +107,8 @@ columns(changed
   id:uuid queue:integer state:smallint priority:smallint cancel_requested:boolean version:integer deliveries:integer
   attempts:integer retries:integer lost:integer start:timestamptz updated_at:timestamptz previous_start:timestamptz
   started_at:timestamptz start_by:timestamptz moment:timestamptz token:bigint worker:text error_code:bytea
-  error_message:bytea notes:bytea result:bytea checkpoint:bytea answer:bytea class:smallint goes_at:timestamptz
-  own_keep:bigint)
+  error_message:bytea notes:bytea result:bytea checkpoint:bytea answer:bytea waits:bytea orphaned:boolean class:smallint
+  goes_at:timestamptz own_keep:bigint)
 
 # Those of them that have the same name in tasks and finished, without the id.
 columns(mutable
@@ -124,6 +125,10 @@ columns(noted queue version updated_at error_code error_message notes class goes
 
 # The holders of unique keys.
 columns(holder queue:integer key:text task:uuid number:bigint until:timestamptz)
+
+# From tasks to those that wait for them, and where those are that have not been told.
+columns(edge parent:uuid edge:bigint child:uuid)
+columns(untold parent:uuid next:bigint)
 
 # Of queues.
 set(queue_columns
@@ -155,6 +160,7 @@ columns(loaded value version expires next_version)
 columns(totals queues unfinished finished schedules memos)
 columns(miscount queue state priority counted there)
 columns(strays orphans twins unreadable)
+columns(graph edges loose unflagged untold)
 columns(worn name dead live)
 columns(server
   version_text version standby encoding fsync full_page_writes synchronous_commit has_standbys wal_writer_delay role

@@ -1,0 +1,2 @@
+-- Tasks that have told all.
+delete from millrace.untold where parent = any (:ids::uuid[])
