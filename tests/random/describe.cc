@@ -147,9 +147,6 @@ std::string show_all(const std::vector<T>& values) {
 
 struct Describe {
   std::string operator()(const PutStep& step) const { return "put " + show_all(step.tasks); }
-  std::string operator()(const PutAllStep& step) const {
-    return "put all or none " + show_all(step.tasks);
-  }
   std::string operator()(const WorkStep& step) const {
     std::string text;
     for (const auto& part : step.settlements) text += show(part) + "; ";

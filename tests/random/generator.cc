@@ -126,9 +126,7 @@ void Generator::look_around() {
 
 Call Generator::next() {
   const auto roll = dice_.below(100);
-  if (roll < (tasks_.size() < crowd_ ? 22U : lonely() ? 1U : 8U)) {
-    return graphs_ && dice_.percent(20) ? Call(put_all()) : Call(put());
-  }
+  if (roll < (tasks_.size() < crowd_ ? 22U : lonely() ? 1U : 8U)) return put();
   if (roll < 56) return work();
   if (roll < 60) return DueStep{.limit = some_limit(10 * scale_, limits::max_due)};
   if (roll < 63) {

@@ -47,7 +47,6 @@ class Generator {
   std::string bytes();
   std::vector<NewTask> follow_ups(std::uint32_t percent);
   PutStep put();
-  PutAllStep put_all();
 
   // Working.
   WorkStep work();

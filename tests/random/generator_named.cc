@@ -36,8 +36,6 @@ Call Generator::next_named() {
 
 PutQueueStep Generator::put_queue(std::uint32_t queue) {
   PutQueueStep step{.settings = settings(queue)};
-  // By now most queues are there; it may be the queue itself, or one that leads back to it.
-  if (dice_.percent(12)) step.settings.dead_letter_queue = queue_names[dice_.below(queue_count)];
   if (dice_.percent(25)) step.mode = PutQueue::create;
   if (dice_.percent(60)) return step;
   for (const Queue& each : queues_) {

@@ -32,31 +32,6 @@ PutStep Generator::put() {
   return step;
 }
 
-// Few of them, since one that cannot be put refuses all; they wait for each other in either order.
-PutAllStep Generator::put_all() {
-  PutAllStep step;
-  const auto count = dice_.between(1U, dice_.percent(80) ? 4U : 4 * scale_);
-  while (step.tasks.size() < count) step.tasks.push_back(new_task());
-  const bool backwards = dice_.percent(50);
-  for (std::size_t i = 0; i < count; ++i) {
-    NewTask& task = step.tasks[i];
-    if (task.unique && !dice_.percent(3)) {
-      task.unique->on_conflict = OnConflict::keep, task.unique->max_delay.reset();
-    }
-    for (std::size_t k = 0; k < count; ++k) {
-      const bool may_wait = dice_.percent(2) || (backwards ? k > i : k < i);
-      if (!may_wait || !dice_.percent(30)) continue;
-      if (!task.after) {
-        task.after = After{.when = static_cast<AfterWhen>(dice_.below(2)),
-                           .otherwise = static_cast<Otherwise>(dice_.below(3))};
-      }
-      task.after->tasks.push_back(step.tasks[k].id);
-    }
-    if (task.after && !dice_.percent(3)) task.held = false;
-  }
-  return step;
-}
-
 NewTask Generator::new_task() {
   NewTask task;
   // Sometimes the id of a task that exists, or existed.

@@ -40,10 +40,6 @@ struct ExtendPart {
 struct PutStep {
   std::vector<NewTask> tasks;
 };
-// The same, all or none.
-struct PutAllStep {
-  std::vector<NewTask> tasks;
-};
 struct WorkStep {
   std::vector<SettlePart> settlements;
   std::vector<ExtendPart> extensions;
@@ -140,7 +136,7 @@ using Call = std::variant<PutStep, WorkStep, DueStep, SettleDueStep, AdvanceStep
                           ListStep, CountsStep, CancelStep, RetryStep, RemoveStep, UpdateStep,
                           RestoreStep, PutQueueStep, QueuesStep, RemoveQueueStep, ClearStep,
                           PutScheduleStep, RemoveScheduleStep, SchedulesStep, FireStep,
-                          RememberStep, RecallStep, WaitStep, LookStep, PutAllStep>;
+                          RememberStep, RecallStep, WaitStep, LookStep>;
 
 struct Operation {
   TimePoint now{};

@@ -97,7 +97,6 @@ bool shrink_batches(const Duel& duel, Sequence& sequence) {
   bool smaller = false;
   for (std::size_t step = 0; step < sequence.size(); ++step) {
     smaller |= drop_items(duel, sequence, step, &PutStep::tasks);
-    smaller |= drop_items(duel, sequence, step, &PutAllStep::tasks);
     smaller |= drop_items(duel, sequence, step, &WorkStep::settlements);
     smaller |= drop_items(duel, sequence, step, &WorkStep::extensions);
     smaller |= drop_items(duel, sequence, step, &WorkStep::takes);
@@ -116,11 +115,9 @@ using Change = std::function<void(Operation&)>;
 std::vector<Change> plainer_task() {
   const auto each = [](auto change) -> Change {
     return [change](Operation& operation) {
-      if (auto* put = std::get_if<PutStep>(&operation.call)) {
-        for (auto& task : put->tasks) change(task);
-      } else if (auto* put_all = std::get_if<PutAllStep>(&operation.call)) {
-        for (auto& task : put_all->tasks) change(task);
-      }
+      auto* put = std::get_if<PutStep>(&operation.call);
+      if (put == nullptr) return;
+      for (auto& task : put->tasks) change(task);
     };
   };
   return {
@@ -141,7 +138,6 @@ std::vector<Change> plainer_task() {
       each([](NewTask& task) { task.start = {}, task.delay = {}; }),
       each([](NewTask& task) { task.start_by = {}; }),
       each([](NewTask& task) { task.unique = {}; }),
-      each([](NewTask& task) { task.after = {}; }),
       each([](NewTask& task) { task.keep_for = {}; }),
       each([](NewTask& task) { task.keep_completed = {}, task.keep_dead = {}; }),
       each([](NewTask& task) {

@@ -67,12 +67,6 @@ Answer Side::call(const PutStep& step, TimePoint now) {
   return puts(store_->put(step.tasks, now));
 }
 
-Answer Side::call(const PutAllStep& step, TimePoint now) {
-  const auto results = store_->put_all(step.tasks, now);
-  if (!results) return {failure(results.error())};
-  return puts(std::vector<Result<Put>>(results->begin(), results->end()));
-}
-
 Answer Side::puts(const Result<std::vector<Result<Put>>>& results) {
   if (!results) return {failure(results.error())};
   Answer answer;

@@ -42,7 +42,6 @@ class Side {
   };
 
   Answer call(const PutStep& step, TimePoint now);
-  Answer call(const PutAllStep& step, TimePoint now);
   Answer call(const WorkStep& step, TimePoint now);
   Answer call(const DueStep& step, TimePoint now);
   Answer call(const SettleDueStep& step, TimePoint now);

@@ -174,7 +174,6 @@ void Side::note_ids(const Operation& operation) {
     for (const auto& task : tasks) ids_.insert(task.id);
   };
   if (const auto* put = std::get_if<PutStep>(&operation.call)) note(put->tasks);
-  if (const auto* put_all = std::get_if<PutAllStep>(&operation.call)) note(put_all->tasks);
   if (const auto* restore = std::get_if<RestoreStep>(&operation.call)) {
     for (const auto& task : restore->tasks) ids_.insert(task.id);
   }

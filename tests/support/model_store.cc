@@ -281,11 +281,9 @@ Result<void> ModelStore::check_size(const QueueSettings& settings, std::size_t b
 }
 
 Result<void> ModelStore::check_follow_ups(const std::vector<NewTask>& tasks, TimePoint now) {
-  if (std::ranges::any_of(tasks, [](const NewTask& task) { return task.after.has_value(); })) {
-    return fail(ErrorCode::invalid, "it cannot wait", "after");
-  }
   for (const auto& task : tasks) {
     if (auto valid = validate(task, now); !valid) return valid;
+    if (task.after) return fail(ErrorCode::invalid, "it cannot wait", "after");
     if (auto open = check_queue(task.queue); !open) return open;
   }
   return {};

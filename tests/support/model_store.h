@@ -113,17 +113,6 @@ class ModelStore : public Store {
   static void stop_waiting(Record& record);
   void drop(std::uint64_t number, TimePoint now);
 
-  // One of the tasks of a put that is all or none.
-  struct Member {
-    NewTask task;
-    std::optional<Put> existing = std::nullopt;      // a task of the store
-    std::optional<std::size_t> twin = std::nullopt;  // one of the others has its key
-    Line* line = nullptr;                            // where it is added; null: it is not
-  };
-  Result<Member> judge(const NewTask& task, const std::vector<Member>& before, TimePoint now);
-  Result<void> name_parents(Member& member, const std::vector<Member>& all);
-  static bool has_cycle(std::vector<Member> members);
-
   // Changing a task.
   void touch(Record& record, TimePoint now);
   static bool is_dead_letter(TaskState state);

@@ -186,7 +186,7 @@ void PrintTo(const NewTask& task, std::ostream* os) {
   Record(os, "NewTask")("id", task.id)("queue", task.queue)("type", task.type)(
       "payload", task.payload)("priority", static_cast<unsigned>(task.priority))("held", task.held)(
       "start", task.start)("delay", task.delay)("start_by", task.start_by)("unique", task.unique)(
-      "keep_for", task.keep_for)("tags", task.tags)("after", task.after);
+      "keep_for", task.keep_for)("tags", task.tags);
 }
 
 void PrintTo(const Task& task, std::ostream* os) {
