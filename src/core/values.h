@@ -31,6 +31,26 @@ struct Group {
   friend bool operator==(const Group&, const Group&) = default;
 };
 
+struct GroupsRequest {
+  QueueRef queue = {};
+  std::optional<std::string> name = std::nullopt;  // this one alone; one without tasks, too
+  std::string after = {};                          // the `next` of the page before
+  std::uint32_t limit = 100;                       // 1 to 1,000
+};
+
+struct GroupPage {
+  std::vector<Group> groups = {};
+  std::string next = {};  // ask for `after = next`; empty: this was the last
+};
+
+// A change of what one group does differently.
+struct PutGroup {
+  QueueRef queue = {};
+  std::string name = {};
+  std::optional<GroupOverride> seen = std::nullopt;  // what must still be stored
+  std::optional<GroupOverride> now = std::nullopt;   // nullopt: as the queue's rules say
+};
+
 struct WorkResult {
   std::vector<Result<Settled>> settled = {};
   std::vector<Result<Extended>> extended = {};

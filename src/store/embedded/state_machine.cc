@@ -8,6 +8,7 @@
 
 #include "core/limits.h"
 #include "core/uuid.h"
+#include "core/validate.h"
 #include "store/embedded/fields.h"
 #include "store/embedded/list.h"
 #include "store/embedded/number_search.h"
@@ -347,6 +348,17 @@ Result<void> StateMachine::remove_queue(const QueueRef& queue, bool force, TimeP
 Result<std::size_t> StateMachine::clear(const QueueRef& queue, std::size_t limit, TimePoint now) {
   const Telling turn(turns_, state_);
   return embedded::clear(state_, queue, limit, now);
+}
+
+Result<millrace::Group> StateMachine::put_group(const PutGroup& change, TimePoint now) {
+  const Telling turn(turns_, state_);
+  return embedded::put_group(state_, change, now);
+}
+
+Result<GroupPage> StateMachine::groups(const GroupsRequest& request, TimePoint now) {
+  if (auto good = validate(request); !good) return std::unexpected(std::move(good.error()));
+  const Turns::Step turn(turns_);
+  return embedded::groups(state_, request, now);
 }
 
 Result<Schedule> StateMachine::put_schedule(const Schedule& schedule, PutSchedule mode,
