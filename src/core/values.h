@@ -26,6 +26,10 @@ struct Group {
   std::uint64_t ready = 0;    // queued among them
   std::uint64_t running = 0;
   std::optional<TimePoint> oldest = std::nullopt;  // ready moment of the first that may be taken
+  // The task that stands for it has no room in its process_rate until then; nullopt: it has now.
+  std::optional<TimePoint> room_at = std::nullopt;
+  // serial: the one of its waiting tasks that must start before the others.
+  std::optional<TaskNumber> first = std::nullopt;
   std::optional<GroupOverride> override = std::nullopt;
 
   friend bool operator==(const Group&, const Group&) = default;
