@@ -77,7 +77,7 @@ void ModelStore::stop_waiting(Record& record) {
 // A task that is removed before it has ended counts as cancelled.
 void ModelStore::drop(std::uint64_t number, TimePoint now) {
   const Task task = records_.at(number).task;
-  erase(number);
+  erase(number, now);
   if (!is_final(task.state)) tell_children(task.id, TaskState::cancelled, now);
 }
 
