@@ -38,7 +38,7 @@ Case contested(std::string operation, Request request) {
 
 void add_reads(std::vector<Case>& cases) {
   for (const char* query :
-       {"", "?limit=1", "?after=x", "?name=acme%20%2F%20ltd", "?name=nothing"}) {
+       {"", "?limit=1", "?after=0", "?name=acme%20%2F%20ltd", "?name=nothing"}) {
     cases.push_back(prepared("listGroups", 200, {.target = in_emails + query}));
   }
   cases.push_back(prepared("listGroups", 200, {.target = "/v1/queues/7/groups"}));
@@ -49,7 +49,9 @@ void add_reads(std::vector<Case>& cases) {
   cases.push_back(prepared("listGroups", 404, {.target = "/v1/queues/nowhere/groups"}));
   const std::string long_name(256, 'x');
   cases.push_back(prepared("listGroups", 413, {.target = in_emails + "?name=" + long_name}));
-  cases.push_back(prepared("listGroups", 422, {.target = in_emails + "?name="}));
+  for (const char* query : {"?name=", "?name=a%0Ab", "?after=x"}) {
+    cases.push_back(prepared("listGroups", 422, {.target = in_emails + query}));
+  }
 
   for (const std::string& target :
        {acme, in_emails + "/nothing", std::string("/v1/queues/plain/groups/any")}) {
