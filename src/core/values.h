@@ -25,7 +25,9 @@ struct Group {
   std::uint64_t waiting = 0;  // created, queued, delayed and retrying
   std::uint64_t ready = 0;    // queued among them
   std::uint64_t running = 0;
-  std::optional<TimePoint> oldest = std::nullopt;  // ready moment of the first that may be taken
+  // Ready moment of the task that is due for longest; in a serial group, of the one that stands for
+  // it. Only where the queue has rules for groups.
+  std::optional<TimePoint> oldest = std::nullopt;
   std::optional<GroupOverride> override = std::nullopt;
 
   friend bool operator==(const Group&, const Group&) = default;

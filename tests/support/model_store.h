@@ -139,7 +139,7 @@ class ModelStore : public Store {
   static bool fits_rate(const Line& line, const Task& task, TimePoint now);
   static void charge(Line& line, const Task& task, TimePoint now);
   static void correct(Line& line, const Task& task, std::uint32_t cost, TimePoint now);
-  Group as_it_is(const Line& line, const std::string& name, TimePoint now) const;
+  Group as_it_is(const Line& line, const std::string& name, TimePoint now);
 
   // Changing a task.
   void touch(Record& record, TimePoint now);
