@@ -89,7 +89,7 @@ SimEvent fault(Dice& dice) {
 std::vector<SimEvent> make_workload(std::uint64_t seed, const Workload& workload) {
   Dice dice(seed * 2 + 1);
   std::vector<SimEvent> events;
-  for (auto& operation : generate(seed, workload.length, true)) {
+  for (auto& operation : generate(seed, workload.length, {.graphs = true, .groups = true})) {
     fatten(operation, workload, dice);
     events.emplace_back(std::move(operation));
     if (!dice.percent(workload.flush_percent)) continue;
