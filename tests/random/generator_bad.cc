@@ -188,6 +188,7 @@ void Generator::spoil(QueueSettings& settings) {
       [&] { settings.retry = bad_rules(); },
       [&] { settings.types = {{.type = "twice"}, {.type = "twice"}}; },
       [&] { settings.keep_dead.for_time = -1ms; },
+      [&] { settings.dead_letter_queue = "$internal"; },
   };
   dice_.pick(ways)();
 }

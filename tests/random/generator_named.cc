@@ -70,6 +70,10 @@ QueueSettings Generator::settings(std::uint32_t queue) {
     if (dice_.percent(30)) settings.types.back().keep_dead = Keep{.for_time = soon()};
   }
   if (dice_.percent(5)) settings.dead_letters = false;
+  if (dice_.percent(12)) {
+    settings.dead_letter_queue =
+        dice_.percent(95) ? queue_names[dice_.below(queue_count)] : "ghost";
+  }
   if (dice_.percent(40)) settings.keep_completed = keep();
   if (dice_.percent(40)) settings.keep_dead = keep();
   if (dice_.percent(10)) settings.description = dice_.word("description", 9) + odd_text();

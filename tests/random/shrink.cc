@@ -183,6 +183,7 @@ std::vector<Change> plainer_queue() {
       each([](QueueSettings& queue) {
         if (queue.groups) queue.groups->max_concurrent = {};
       }),
+      each([](QueueSettings& queue) { queue.dead_letter_queue = {}; }),
       each([](QueueSettings& queue) { queue.ageing = {}; }),
       each([](QueueSettings& queue) { queue.timeout = {}; }),
       each([](QueueSettings& queue) { queue.types = {}, queue.retry = {}, queue.max_lost = {}; }),

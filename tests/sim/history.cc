@@ -35,6 +35,8 @@ void fatten(Operation& operation, const Workload& workload, Dice& dice) {
       return;
     }
     for (auto& task : put->tasks) fatten(task.payload, workload, dice);
+  } else if (auto* all = std::get_if<PutAllStep>(&operation.call)) {
+    for (auto& task : all->tasks) fatten(task.payload, workload, dice);
   } else if (auto* work = std::get_if<WorkStep>(&operation.call)) {
     for (auto& part : work->settlements) {
       if (part.settlement.event == Event::done) fatten(part.settlement.result, workload, dice);
