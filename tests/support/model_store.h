@@ -116,6 +116,7 @@ class ModelStore : public Store {
   // Tasks that wait for others (model_store_graphs.cc).
   Result<void> check_parents(const NewTask& task);
   void wait_for(Record& record, const std::vector<TaskId>& open);
+  Result<void> link(std::span<const NewTask> tasks, const std::vector<Put>& puts);
   bool has_children(const TaskId& id) const;
   void tell_children(const TaskId& id, TaskState state, TimePoint now);
   static void stop_waiting(Record& record);
