@@ -25,7 +25,9 @@ struct Group {
   std::uint64_t waiting = 0;  // created, queued, delayed and retrying
   std::uint64_t ready = 0;    // queued among them
   std::uint64_t running = 0;
-  std::optional<TimePoint> oldest = std::nullopt;  // ready moment of the first that may be taken
+  // Ready moment of the task that is due for longest; in a serial group, of the one that stands for
+  // it. Only where the queue has rules for groups.
+  std::optional<TimePoint> oldest = std::nullopt;
   // The task that stands for it has no room in its process_rate until then; nullopt: it has now.
   std::optional<TimePoint> room_at = std::nullopt;
   // serial: the one of its waiting tasks that must start before the others.

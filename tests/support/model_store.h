@@ -116,6 +116,7 @@ class ModelStore : public Store {
   // Tasks that wait for others (model_store_graphs.cc).
   Result<void> check_parents(const NewTask& task);
   void wait_for(Record& record, const std::vector<TaskId>& open);
+  Result<void> link(std::span<const NewTask> tasks, const std::vector<Put>& puts);
   bool has_children(const TaskId& id) const;
   void tell_children(const TaskId& id, TaskState state, TimePoint now);
   static void stop_waiting(Record& record);
@@ -139,7 +140,7 @@ class ModelStore : public Store {
   static bool fits_rate(const Line& line, const Task& task, TimePoint now);
   static void charge(Line& line, const Task& task, TimePoint now);
   static void correct(Line& line, const Task& task, std::uint32_t cost, TimePoint now);
-  Group as_it_is(const Line& line, const std::string& name, TimePoint now) const;
+  Group as_it_is(const Line& line, const std::string& name, TimePoint now);
 
   // Changing a task.
   void touch(Record& record, TimePoint now);

@@ -209,18 +209,21 @@ void ModelStore::correct(Line& line, const Task& task, std::uint32_t cost, TimeP
 
 // ---- Verbs ------------------------------------------------------------------------------------
 
-Group ModelStore::as_it_is(const Line& line, const std::string& name, TimePoint now) const {
+Group ModelStore::as_it_is(const Line& line, const std::string& name, TimePoint now) {
   const auto& queue = line.queue.settings.name;
   Group group{.queue = queue,
               .name = name,
               .waiting = count(queue, name, is_waiting),
               .running = count(queue, name, is_running),
               .override = override_of(line, name, now)};
+  const auto& rules = line.queue.settings.groups;
+  const bool strict = rules && rules->order == GroupOrder::serial && !name.empty();
+  const auto* stands = strict ? first_in_strict_order(line, name, now) : nullptr;
   for (const auto& [number, record] : records_) {
     const auto& task = record.task;
     if (task.queue != queue || task.group != name) continue;
     if (task.state == TaskState::queued) ++group.ready;
-    if (is_ready(task, now)) {
+    if (rules && takeable(task, now) && (!strict || &record == stands)) {
       group.oldest = std::min({group.oldest.value_or(never), task.start, now});
     }
   }

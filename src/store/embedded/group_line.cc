@@ -92,6 +92,22 @@ void GroupLine::put_later(std::uint32_t at) {
   state_.marks.set_where(at, Where::later);
 }
 
+// Past its start_by: it is passed over, and in a serial group it keeps the others waiting until it
+// is settled.
+void GroupLine::put_late(std::uint32_t at) {
+  if (!is_serial(state_.marks.group(at))) erase_due(at);
+  const Slot& slot = state_.slot(at);
+  late_.insert({state_.start_by(slot), slot.number}, at);
+  state_.marks.set_where(at, Where::late);
+  touch(state_.marks.group(at));
+}
+
+void GroupLine::un_late(std::uint32_t at) {
+  if (!is_serial(state_.marks.group(at))) return insert_due(at);
+  state_.marks.set_where(at, Where::due);
+  touch(state_.marks.group(at));
+}
+
 void GroupLine::enter(std::uint32_t at) {
   const Slot& slot = state_.slot(at);
   const bool serial = is_serial(state_.marks.group(at));
@@ -116,6 +132,7 @@ void GroupLine::leave(std::uint32_t at) {
       break;
     case Where::late:
       late_.erase({state_.start_by(slot), slot.number});
+      if (is_serial(state_.marks.group(at))) return erase_due(at);
       break;
   }
   state_.marks.set_where(at, Where::nowhere);
@@ -173,6 +190,7 @@ std::optional<GroupLine::Head> GroupLine::head_of(const GroupEntry& entry, bool 
   const auto first = entry.due.first_from({}, place);
   if (!first) return std::nullopt;
   const Slot& slot = state_.slot(*first);
+  if (serial && state_.marks.where(*first) == Where::late) return std::nullopt;
   if (serial && !is_due(slot, seen_)) {
     if (slot.state != TaskState::created) wake = std::min(wake, slot.start);
     return std::nullopt;
@@ -273,7 +291,7 @@ void GroupLine::catch_up(TimePoint now) {
     const auto [key, at] = *--last;
     if (key.at < now) break;
     late_.erase(key);
-    insert_due(at);
+    un_late(at);
   }
   while (!wakes_.empty() && wakes_.front().first.at <= now) {
     const std::uint32_t group = wakes_.front().second;
@@ -313,9 +331,7 @@ bool GroupLine::may_go(GroupEntry& entry, std::uint32_t group) {
     erase_due(at);
     put_later(at);
   } else if (is_late(slot)) {
-    erase_due(at);
-    late_.insert({state_.start_by(slot), slot.number}, at);
-    state_.marks.set_where(at, Where::late);
+    put_late(at);
   } else {
     const auto level = entry.level;
     const bool room = has_room(entry, group);
@@ -388,26 +404,34 @@ void GroupLine::correct_cost(std::uint32_t group, const Slot& slot, std::uint32_
                              std::uint32_t real, TimePoint now) {
   GroupEntry& entry = entry_of(group);
   const auto rate = limits_now(entry, group, now).process_rate;
-  if (!rate || !entry.takes || rules().rate_of != RateOf::cost) return;
+  if (!rate || rules().rate_of != RateOf::cost) return;
+  if (!entry.takes) entry.takes = std::make_unique<RateWindow>();
   entry.takes->correct(*rate, slot.started_at, now, noted, real);
   entry.closed_until = TimePoint::min();
   state_.note_group(entry);
   touch(group);
 }
 
+// The first of a rank that may be taken is also its oldest.
 std::optional<TimePoint> GroupLine::oldest_of(std::uint32_t group, TimePoint now) {
   mature(now);
   const GroupEntry& entry = entry_of(group);
   const bool serial = is_serial(group);
   const auto place = [&](std::uint32_t slot) { return place_of(slot, serial); };
   std::optional<TimePoint> oldest;
-  for (std::uint8_t rank = 0; rank < priority_count; ++rank) {
-    const auto first = entry.due.first_from({.rank = rank}, place);
+  for (GroupPlace from; from.rank < priority_count;) {
+    const auto first = entry.due.first_from(from, place);
     if (!first) break;
     const Slot& slot = state_.slot(*first);
-    if (is_due(slot, now)) oldest = std::min(oldest.value_or(never), std::min(slot.start, now));
+    const bool late = slot.has_start_by && state_.start_by(slot) < now;
+    if (!late && is_due(slot, now)) oldest = std::min({oldest.value_or(never), slot.start, now});
     if (serial) break;
-    rank = static_cast<std::uint8_t>(priority_count - 1 - slot.priority);
+    from = place(*first);
+    if (late) {
+      ++from.number;
+    } else {
+      from = {.rank = static_cast<std::uint8_t>(from.rank + 1)};
+    }
   }
   return oldest;
 }

@@ -84,6 +84,8 @@ class GroupLine {
   void insert_due(std::uint32_t slot);
   void erase_due(std::uint32_t slot);
   void put_later(std::uint32_t slot);
+  void put_late(std::uint32_t slot);
+  void un_late(std::uint32_t slot);
   void mature(TimePoint now);
 
   // What stands for the group now, and when that may change by itself.
