@@ -137,7 +137,10 @@ void State::build_line(QueueEntry& entry) {
     if (is_final(static_cast<TaskState>(state))) continue;
     const bool runs = static_cast<TaskState>(state) == TaskState::processing;
     for (const auto& [number, at] : entry.by_state[state]) {
-      if (marks.group(at) == no_group) ++(runs ? ungrouped.running : ungrouped.waiting);
+      if (marks.group(at) == no_group) {
+        ++(runs ? ungrouped.running : ungrouped.waiting);
+        if (static_cast<TaskState>(state) == TaskState::queued) ++ungrouped.ready;
+      }
       if (!runs) entry.line->enter(at);
     }
   }
