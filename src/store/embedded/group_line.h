@@ -103,7 +103,8 @@ class GroupLine {
 
   State& state_;
   QueueEntry& queue_;
-  TimePoint seen_ = TimePoint::min();  // the latest moment that the places are for
+  TimePoint seen_ = TimePoint::min();    // the moment that the places are for
+  TimePoint latest_ = TimePoint::min();  // the latest one, unless the clock was set back since
   GroupEntry ungrouped_;               // the tasks without a group
   std::vector<std::uint32_t> changed_;
   std::array<OrderedSet<Standing>, priority_count> standing_;  // to groups, by effective priority

@@ -73,7 +73,11 @@ void State::count_in_group(const Slot& slot, std::uint32_t at, std::uint32_t cha
 void State::note_group(GroupEntry& entry) {
   entry.recorded = true;
   entry.epoch = queues_[entry.queue]->group_epoch;
-  changes.note({Thing::group, entry.queue, entry.name});
+  if (changes.on) {
+    changes.note({Thing::group, entry.queue, entry.name});
+  } else {
+    ++changes.revision;
+  }
 }
 
 bool State::has_record(const GroupEntry& entry) const {
