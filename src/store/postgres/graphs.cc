@@ -139,6 +139,7 @@ PostgresStore::Answer<void> PostgresStore::tell(Connection& connection, TimePoin
   auto answer = connection.send(next.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
   const postgres::Rows& rows = answer->front();
+  tells_later_ = false;
   if (rows.empty()) return {};
   std::vector<Uuid> ids;
   std::vector<Parent> parents;
@@ -157,7 +158,9 @@ PostgresStore::Answer<void> PostgresStore::tell(Connection& connection, TimePoin
   left -= told;
   // There may be more of them.
   if (rows.size() == parents_at_once && told != 0) left = 0;
-  return apply(connection);
+  auto applied = apply(connection);
+  tells_later_ = left == 0;
+  return applied;
 }
 
 }  // namespace millrace::store_postgres

@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds quick{500};
 constexpr std::chrono::seconds longest_page{5};
 
 // The columns of list.sql beside those of a task.
-constexpr std::size_t walked_column = sql::RowColumns::answer + 1;
+constexpr std::size_t walked_column = sql::RowColumns::waits + 1;
 constexpr std::size_t next_column = walked_column + 1;
 constexpr std::size_t bytes_column = next_column + 1;
 

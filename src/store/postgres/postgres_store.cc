@@ -40,7 +40,7 @@ namespace store_postgres {
 namespace {
 
 // The column of load_tasks.sql beside those of a task.
-constexpr std::size_t children_column = sql::RowColumns::answer + 1;
+constexpr std::size_t children_column = sql::RowColumns::waits + 1;
 
 template <class T>
 void sort_and_deduplicate(std::vector<T>& values) {
@@ -280,13 +280,16 @@ PostgresStore::Answer<void> PostgresStore::write(Connection& connection, Batch& 
   }
   auto answer = connection.commit(batch.statements());
   if (!answer) return std::unexpected(std::move(answer.error()));
-  lower_cursors(changes);
+  note_changes(changes);
   for (const book::NewEdge& added : changes.new_edges) remember_parent(added.edge.parent);
   return {};
 }
 
-// A task may be taken there now, by this process and by others.
-void PostgresStore::lower_cursors(const book::Changes& changes) {
+// A task may be taken there now, by this process and by others; and what there is to tell later.
+void PostgresStore::note_changes(const book::Changes& changes) {
+  for (const book::UntoldChange& change : changes.untold) {
+    tells_later_ = tells_later_ || change.next.has_value();
+  }
   for (const book::TaskChange& change : changes.tasks) {
     if (change.now == nullptr) continue;
     const embedded::Slot& slot = *change.now;

@@ -146,7 +146,7 @@ class PostgresStore final : public Store {
   Answer<void> read_holders(Connection& connection);
   // Sends the changes, and commits.
   Answer<void> write(Connection& connection, Batch& batch, TimePoint now);
-  void lower_cursors(const book::Changes& changes);
+  void note_changes(const book::Changes& changes);
   // For verbs that touch known tasks: read, decide each, write. `what()` says what to read; it is
   // called again when queues have changed.
   template <class T, class Item, class What, class Verb>
@@ -269,6 +269,7 @@ class PostgresStore final : public Store {
   // Tasks that others wait for, as far as this process knows: it need not try to settle them in
   // SQL.
   std::unordered_set<TaskId, UuidHash> parents_;
+  bool tells_later_ = false;  // this process has left ends untold, and not found all told since
   std::map<std::string_view, Throttle> step_throttles_;  // of upkeep, by statement
   // For tables of days; several small ones are dropped in one step.
   Throttle drop_throttle_{std::chrono::nanoseconds::zero(), 20, std::chrono::milliseconds(500)};

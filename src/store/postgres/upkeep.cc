@@ -339,7 +339,7 @@ PostgresStore::Answer<void> PostgresStore::apply(Connection& connection) {
     auto written = connection.send(batch.statements());
     if (!written) return std::unexpected(std::move(written.error()));
   }
-  lower_cursors(changes);
+  note_changes(changes);
   book_.close();
   return {};
 }

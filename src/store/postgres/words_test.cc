@@ -65,13 +65,15 @@ TEST_F(RulesInSql, times_are_limited_as_in_core) {
 }
 
 // The views have the columns that row.cc reads, in that order: so a select of all columns is read
-// correctly.
+// correctly. Those of live tasks go on with what only some statements look at.
 TEST_F(RulesInSql, views_have_the_columns_of_a_row) {
   for (const std::string view : {"live_rows", "live_heads", "final_rows", "final_heads"}) {
+    std::string wanted(store_postgres::sql::RowColumns::names);
+    if (view.starts_with("live")) wanted += ", orphaned, children";
     EXPECT_EQ(sql("select string_agg(attname, ', ' order by attnum) from pg_attribute "
                   "where attrelid = 'millrace." +
                   view + "'::regclass"),
-              store_postgres::sql::RowColumns::names)
+              wanted)
         << view;
   }
 }

@@ -149,9 +149,10 @@ Result<WorkResult> PostgresStore::work(std::span<const Settlement> settlements,
       }
       const book::Changes changes = book_.changes();
       write_changes(book_, changes, batch);
-      lower_cursors(changes);  // a task that was given back may be taken at once
-      result.more = !state().untold.empty() || !state().orphans.empty();
+      note_changes(changes);  // a task that was given back may be taken at once
+      result.more = !state().orphans.empty();
     }
+    result.more = result.more || tells_later_;
     Taking taking(takes, state(), cursors_, clock_.steady(), now);
     auto answer = take(connection, taking, batch);
     taking.ended(clock_.steady(), answer.has_value());

@@ -18,6 +18,7 @@ with wanted as (
 select {{head}}, case when :payload then payload else '' end as payload, more,
        case when :notes then error_code end as error_code,
        case when :notes then error_message end as error_message,
-       case when :notes then notes end as notes, case when :notes then result end as result, waits,
-       case when :notes then checkpoint end as checkpoint, case when :notes then answer end as answer
+       case when :notes then notes end as notes, case when :notes then result end as result,
+       case when :notes then checkpoint end as checkpoint, case when :notes then answer end as answer,
+       waits
   from found

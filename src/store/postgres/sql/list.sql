@@ -35,7 +35,7 @@ with walks as (
 ), found as (
   select {{r.row}} from reach cross join walks w cross join lateral (
 --only list
-    select {{brief}}, null::bytea as checkpoint, null::bytea as answer from millrace.live_heads r
+    select {{brief}}, null::bytea as checkpoint, null::bytea as answer, waits from millrace.live_heads r
 --end list
 --only list_full
     select {{row}} from millrace.live_rows r
@@ -47,7 +47,7 @@ with walks as (
   union all
   select {{r.row}} from reach cross join walks w cross join lateral (
 --only list
-    select {{brief}}, null::bytea as checkpoint, null::bytea as answer from millrace.final_heads r
+    select {{brief}}, null::bytea as checkpoint, null::bytea as answer, waits from millrace.final_heads r
 --end list
 --only list_full
     select {{row}} from millrace.final_rows r

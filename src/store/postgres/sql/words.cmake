@@ -63,8 +63,8 @@ set(word_newer_formats "set_byte('\\x00', 0, ${word_newest_format} + 1)")
 set(brief_columns
   number id queue state priority cancel_requested version deliveries attempts retries lost start created_at updated_at
   previous_start started_at start_by moment token keep_for unique_window unique_scope worker type client_id group tags
-  unique_key payload more error_code error_message notes result waits)
-columns(row ${brief_columns} checkpoint answer)
+  unique_key payload more error_code error_message notes result)
+columns(row ${brief_columns} checkpoint answer waits)
 columns(brief ${brief_columns})  # for lists that are not full
 
 # The first of them: those before what may be large, which find.sql reads only where it is wanted.
