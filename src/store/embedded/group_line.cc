@@ -74,6 +74,12 @@ void GroupLine::insert_due(std::uint32_t at) {
   const auto place = [&](std::uint32_t slot) { return place_of(slot, serial); };
   entry_of(group).due.insert(place(at), at, place);
   state_.marks.set_where(at, Where::due);
+  look_again(group);
+}
+
+// Another task may stand for the group now, which costs less than the one that found no room.
+void GroupLine::look_again(std::uint32_t group) {
+  if (rules().rate_of == RateOf::cost) entry_of(group).closed_until = TimePoint::min();
   touch(group);
 }
 
@@ -83,7 +89,7 @@ void GroupLine::erase_due(std::uint32_t at) {
   const auto place = [&](std::uint32_t slot) { return place_of(slot, serial); };
   entry_of(group).due.erase(place(at), place);
   state_.marks.set_where(at, Where::nowhere);
-  touch(group);
+  look_again(group);
 }
 
 void GroupLine::put_later(std::uint32_t at) {

@@ -83,6 +83,7 @@ class GroupLine {
   GroupPlace place_of(std::uint32_t slot, bool serial) const;
   void insert_due(std::uint32_t slot);
   void erase_due(std::uint32_t slot);
+  void look_again(std::uint32_t group);
   void put_later(std::uint32_t slot);
   void put_late(std::uint32_t slot);
   void un_late(std::uint32_t slot);
