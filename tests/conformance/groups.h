@@ -28,9 +28,9 @@ inline NewTask of(std::string group, NewTask fields = {}) {
 
 // One task of each of the groups, in this order: put_groups(*this, "aab").
 inline std::vector<TaskId> put_groups(StoreDriver& driver, const std::string& groups) {
-  std::vector<NewTask> tasks;
-  for (const char name : groups) tasks.push_back(of(std::string(1, name)));
-  return ids_of(driver.put_all(tasks));
+  std::vector<TaskId> ids;
+  for (const char name : groups) ids.push_back(driver.put(of(std::string(1, name))).id);
+  return ids;
 }
 
 // "aab": the groups of what was taken; a task without a group is '-'.
