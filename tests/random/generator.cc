@@ -185,7 +185,7 @@ ListStep Generator::list() {
   };
   if (dice_.percent(15)) request.created_from = moment();
   if (dice_.percent(15)) request.created_until = moment();
-  if (graphs_ && dice_.percent(15)) request.waits_for = some_task();
+  if (can_.graphs && dice_.percent(15)) request.waits_for = some_task();
   request.limit = some_limit(12 * scale_, limits::max_page);
   request.detail = dice_.percent(30) ? Detail::full : Detail::usual;
   if (dice_.percent(20)) step.before = some_task();
