@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "core/limits.h"
+#include "store/embedded/state.h"
 #include "store/embedded/verbs.h"
 #include "store/postgres/postgres_store.h"
 #include "store/postgres/row.h"
@@ -74,7 +75,92 @@ postgres::Array<std::int16_t> states_of(const ListRequest& request) {
   return states;
 }
 
+// What list.sql asks of each task that it walks.
+bool matches(const Task& task, const ListRequest& request, const std::string* queue) {
+  const auto is = [](const auto& wanted, const auto& has) { return !wanted || *wanted == has; };
+  const auto& states = request.states;
+  return (queue == nullptr || task.queue == *queue) &&
+         (states.empty() || std::ranges::find(states, task.state) != states.end()) &&
+         is(request.type, task.type) && is(request.client_id, task.client_id) &&
+         is(request.group, task.group) && is(request.priority, task.priority) &&
+         (!request.tag || std::ranges::find(task.tags, *request.tag) != task.tags.end()) &&
+         (!request.created_from || task.created_at >= *request.created_from) &&
+         (!request.created_until || task.created_at < *request.created_until);
+}
+
+// How many of those that wait for a task are read at once: few, where each may have 32 MiB.
+std::size_t read_at_once(const ListRequest& request) {
+  return request.detail == Detail::full ? 8 : 200;
+}
+
+std::size_t bytes_of(const Task& task) {
+  return task.payload.size() + task.result.size();
+}
+
 }  // namespace
+
+// An index leads to those that wait, so this walks no queues.
+Result<TaskPage> PostgresStore::list_waiting(const ListRequest& request) {
+  std::string queue;
+  if (request.queue) {
+    const auto found = one_queue(*request.queue);
+    if (!found) return std::unexpected(found.error());
+    queue = found->front().settings.name;
+  }
+  TaskPage page;
+  std::size_t bytes = 0;
+  constexpr auto greatest = std::uint64_t{INT64_MAX} >> embedded::Edge::place_bits;
+  std::uint64_t below = std::min(request.before.value_or(TaskNumber{greatest}).value, greatest);
+  while (page.tasks.size() < request.limit && page.looked_at < limits::max_walk &&
+         bytes < limits::max_taken_bytes) {
+    const auto children = children_below(*request.waits_for, below, request);
+    if (!children) return std::unexpected(children.error());
+    if (children->empty()) return page;
+    std::vector<TaskRef> ids;
+    for (const Child& child : *children) ids.emplace_back(child.id);
+    const auto tasks = find(ids, {.payload = request.detail == Detail::full});
+    if (!tasks) return std::unexpected(tasks.error());
+    for (std::size_t i = 0; i < ids.size() && page.tasks.size() < request.limit; ++i) {
+      const Result<Task>& task = (*tasks)[i];
+      ++page.looked_at;
+      below = (*children)[i].number;
+      if (!task) continue;  // it is gone since, or only another program can read it
+      if (!matches(*task, request, request.queue ? &queue : nullptr)) continue;
+      page.tasks.push_back(*task);
+      bytes += bytes_of(*task);
+      if (request.detail != Detail::full) leave_out(page.tasks.back());
+    }
+  }
+  page.next = TaskNumber{below};
+  return page;
+}
+
+// The tasks that wait for this one, with numbers below, newest first.
+Result<std::vector<PostgresStore::Child>> PostgresStore::children_below(
+    const TaskId& parent, std::uint64_t below, const ListRequest& request) {
+  constexpr auto bits = embedded::Edge::place_bits;
+  const std::uint64_t from = std::min(request.from.value, below);
+  return look("list tasks", [&](Connection& connection) -> Answer<std::vector<Child>> {
+    Batch batch;
+    batch.add(sql::version);
+    batch.add(sql::WaitingFor{.parent = parent.value,
+                              .below = static_cast<std::int64_t>(below << bits),
+                              .from = static_cast<std::int64_t>(from << bits),
+                              .most = static_cast<std::int64_t>(read_at_once(request))});
+    auto answer = connection.commit(batch.statements());
+    if (!answer) return std::unexpected(std::move(answer.error()));
+    if (auto fresh = check_version(answer->front()); !fresh) {
+      return std::unexpected(fresh.error());
+    }
+    const postgres::Rows& rows = answer->back();
+    std::vector<Child> children;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      children.push_back({.id = {rows.get<Uuid>(i, sql::EdgeColumns::child)},
+                          .number = rows.get<std::uint64_t>(i, sql::EdgeColumns::edge) >> bits});
+    }
+    return children;
+  });
+}
 
 struct PostgresStore::Walk {
   const ListRequest& request;
@@ -117,7 +203,7 @@ struct PostgresStore::Walk {
 
 Result<TaskPage> PostgresStore::list(const ListRequest& request) {
   if (auto good = check(request); !good) return std::unexpected(good.error());
-  if (request.waits_for && !request.queue) return TaskPage{};  // none waits for others here
+  if (request.waits_for) return list_waiting(request);
   return flat(look("list tasks", [&](Connection& connection) -> Answer<Result<TaskPage>> {
     postgres::Array<std::int32_t> queues;
     if (request.queue) {
@@ -128,7 +214,6 @@ Result<TaskPage> PostgresStore::list(const ListRequest& request) {
         }
         return Result<TaskPage>(embedded::unknown_queue(*request.queue));
       }
-      if (request.waits_for) return Result<TaskPage>(TaskPage{});
       queues.push(queue->index);
     } else {
       for (const auto& [name, index] : state().queue_names()) queues.push(index);

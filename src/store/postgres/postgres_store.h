@@ -248,6 +248,13 @@ class PostgresStore final : public Store {
 
   // list.cc
   struct Walk;  // a page, as far as it was read
+  struct Child {
+    TaskId id = {};
+    std::uint64_t number = 0;
+  };
+  Result<TaskPage> list_waiting(const ListRequest& request);
+  Result<std::vector<Child>> children_below(const TaskId& parent, std::uint64_t below,
+                                            const ListRequest& request);
   Answer<Result<TaskPage>> walk(Connection& connection, Walk walk);
   Answer<bool> step(Connection& connection, Walk& walk);
 
