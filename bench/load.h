@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,10 +20,15 @@ class Load {
  public:
   static constexpr std::size_t payload_size = 260;
 
-  // Finished tasks are forgotten. The store must outlive this.
-  Load(Store& store, std::size_t batch) : store_(store), batch_(batch), tasks_(batch) {
+  // Finished tasks are forgotten. With groups, the tasks are of so many by turns. The store must
+  // outlive this.
+  Load(Store& store, std::size_t batch, std::size_t groups = 0,
+       std::optional<GroupRules> rules = std::nullopt)
+      : store_(store), batch_(batch), tasks_(batch) {
     QueueSettings queue{.name = "emails", .id = Uuid{{1}}};
     queue.keep_completed.last = 0;
+    queue.groups = rules;
+    for (std::size_t i = 0; i < groups; ++i) groups_.push_back("customer-" + std::to_string(i));
     require(store_.put_queue(queue, PutQueue::create, now_).has_value(), "put_queue");
     for (NewTask& task : tasks_) {
       task.queue = "emails";
@@ -33,7 +39,10 @@ class Load {
 
   void put() {
     now_ += Duration(1);
-    for (NewTask& task : tasks_) task.id = {ids_.next(now_)};
+    for (NewTask& task : tasks_) {
+      task.id = {ids_.next(now_)};
+      if (!groups_.empty()) task.group = groups_[next_group_++ % groups_.size()];
+    }
     const auto puts = timed([&] { return store_.put(tasks_, now_); });
     require(puts && puts->back().has_value(), "put");
   }
@@ -75,6 +84,8 @@ class Load {
   std::vector<NewTask> tasks_;
   std::vector<Lease> leases_;  // of the last take
   std::vector<Settlement> settlements_;
+  std::vector<std::string> groups_;
+  std::size_t next_group_ = 0;
   UuidSource ids_{1};
   TimePoint now_{std::chrono::hours(24 * 365 * 56)};
   double longest_ = 0;

@@ -44,6 +44,8 @@ struct PutOptions {
   std::optional<Callback> callback = std::nullopt;
   std::optional<Duration> keep_for = std::nullopt;
   std::vector<std::string> tags = {};
+  std::string group = {};     // such as a customer; see GroupRules
+  std::uint32_t cost = 1;     // what it counts in a rate of cost
   std::string metadata = {};  // a JSON object
   TaskId id = {};             // nil: one is made
 };

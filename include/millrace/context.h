@@ -63,6 +63,11 @@ class Context {
   void progress(double percent);  // 0 to 100
   void log(std::string line);
 
+  // ---- Cost: for queues whose rates count what tasks cost ----
+  // What this run has really cost, in place of what the task was put with: task().cost. The last
+  // call counts, whatever the outcome is.
+  void cost(std::uint32_t real);
+
   // ---- Steps: what a later run of the task need not do again ----
   //
   // Runs `call` and stores what it returns, before it returns that. In a later run, after a retry,

@@ -81,9 +81,11 @@ struct HandlerOptions {
   std::optional<Duration> timeout = std::nullopt;
   std::optional<Duration> lease = std::nullopt;
   Rate process_rate = no_limit;
+  std::optional<RateOf> rate_of = std::nullopt;  // what process_rate counts
   Rate put_rate = no_limit;
   std::optional<std::uint32_t> max_concurrent = std::nullopt;
   std::optional<std::uint64_t> max_depth = std::nullopt;
+  std::optional<GroupRules> groups = std::nullopt;  // limits and order of each group of tasks
   std::optional<RetryRules> retry = std::nullopt;
   std::optional<std::uint8_t> priority = std::nullopt;  // among queues
   std::optional<std::uint32_t> weight = std::nullopt;

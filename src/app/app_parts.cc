@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/limits.h"
 #include "core/mutex.h"
 #include "outgoing/signature.h"
 #include "store/embedded/memory.h"
@@ -313,6 +314,25 @@ Result<std::uint64_t> App::Parts::run_ready() {
   }
 }
 
+// When a group may have room again that has none now, of those that are looked at.
+TimePoint App::Parts::next_of_groups(const std::string& queue, TimePoint now) {
+  TimePoint next = never;
+  const auto page = shared->call<GroupPage>([&](Broker& to, Ask ask, auto done) {
+    to.groups(ask, {.queue = queue, .limit = limits::max_page}, std::move(done));
+  });
+  if (!page) return next;
+  const auto look = [&](const std::optional<TimePoint>& moment) {
+    if (moment && *moment > now) next = std::min(next, *moment);
+  };
+  for (const Group& group : page->groups) {
+    if (group.waiting == 0) continue;
+    look(group.room_at);
+    if (!group.override) continue;
+    look(group.override->paused_until), look(group.override->until);
+  }
+  return next;
+}
+
 TimePoint App::Parts::next_moment(TimePoint most) {
   const TimePoint now = clock().now();
   TimePoint next = std::min(most, shared->opened.local->next_due());
@@ -324,7 +344,9 @@ TimePoint App::Parts::next_moment(TimePoint most) {
         [&](Broker& to, Ask ask, auto done) { to.queues(ask, name, std::move(done)); });
     if (!views) continue;
     const QueueSettings& settings = views->front().queue.settings;
-    if (!settings.process_rate || views->front().counts.ready() == 0) continue;
+    if (views->front().counts.ready() == 0) continue;
+    if (settings.groups) next = std::min(next, next_of_groups(name, now));
+    if (!settings.process_rate) continue;
     if (settings.paused_until && *settings.paused_until > now) continue;
     const Duration step = settings.process_rate->per / settings.process_rate->max;
     next = std::min(next, later(now, std::max(step, Duration(1))));

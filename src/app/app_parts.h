@@ -57,6 +57,7 @@ struct App::Parts {
   // The same, repeated while the server is away, until a signal ends it.
   Result<void> begin_when_there(Signals& heeded);
   int end();
+  TimePoint next_of_groups(const std::string& queue, TimePoint now);
   // The moment at which something may be due next, at most `most`.
   TimePoint next_moment(TimePoint most);
   Result<std::uint64_t> run_ready();

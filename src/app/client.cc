@@ -51,8 +51,10 @@ NewTask new_task(QueueRef queue, std::string payload, PutOptions options) {
           .unique = std::move(options.unique),
           .callback = std::move(options.callback),
           .keep_for = options.keep_for,
+          .group = std::move(options.group),
           .metadata = std::move(options.metadata),
-          .tags = std::move(options.tags)};
+          .tags = std::move(options.tags),
+          .cost = options.cost};
 }
 
 Client::Client(std::string_view url, ClientOptions options) : parts_(std::make_shared<Parts>()) {

@@ -75,9 +75,11 @@ void apply(const PlannedQueue& planned, QueueSettings& settings) {
   set(settings.timeout, options.timeout);
   set(settings.lease, options.lease);
   set(settings.process_rate, options.process_rate);
+  set(settings.rate_of, options.rate_of);
   set(settings.put_rate, options.put_rate);
   set(settings.max_concurrent, options.max_concurrent);
   set(settings.max_depth, options.max_depth);
+  set(settings.groups, options.groups);
   set(settings.retry, options.retry);
   set(settings.priority, options.priority);
   set(settings.weight, options.weight);

@@ -60,6 +60,7 @@ struct Report {
   Outcome outcome = {};
   std::vector<NewTask> follow_ups = {};                  // stored in the same commit
   std::optional<std::string> checkpoint = std::nullopt;  // replaces that of a task that goes on
+  std::optional<std::uint32_t> cost = std::nullopt;      // what the run has really cost
 };
 
 // Settles, extends and takes, in this order and in one commit.
@@ -87,8 +88,13 @@ enum class Gate : std::uint8_t {
   next = 10,        // nothing stands in its way: the next take gets it
   parked = 11,      // it has run, and waits for an answer
   waits_for = 12,   // other tasks must end before it
+  // Of its group, where its queue has rules for groups.
+  group_paused = 13,
+  group_concurrency = 14,  // it runs as many tasks as its max_concurrent allows
+  group_rate = 15,         // it has started as many tasks as its process_rate allows
+  group_serial = 16,       // another of its tasks comes before this one
 };
-inline constexpr std::size_t gate_count = 13;
+inline constexpr std::size_t gate_count = 17;
 
 struct ParentsRequest {
   std::uint32_t from = 0;     // a place among them
@@ -240,6 +246,7 @@ Result<std::vector<Parent>> all_parents(const Page& page) {
 }
 
 using QueueChange = std::move_only_function<Result<void>(QueueSettings&)>;
+using GroupChange = std::move_only_function<Result<void>(GroupOverride&)>;
 
 class Broker {
  public:
@@ -311,6 +318,16 @@ class Broker {
   virtual void remove_queue(Ask ask, QueueRef queue, bool force, Completion<void> done) = 0;
   // Removes all waiting tasks, in bounded rounds; the result is how many.
   virtual void clear(Ask ask, QueueRef queue, Completion<std::uint64_t> done) = 0;
+
+  // ---- Groups of a queue -----------------------------------------------------------------------
+
+  // Those with tasks that wait or run, or with an override: see Reader::groups().
+  virtual void groups(Ask ask, GroupsRequest request, Completion<GroupPage> done) = 0;
+  // Changes what one group does differently, as change_queue() changes settings. `change` gets an
+  // empty override where there is none; if it leaves one that says nothing, there is none again.
+  // One that would have ended already: `invalid`.
+  virtual void change_group(Ask ask, QueueRef queue, std::string name, GroupChange change,
+                            Completion<Group> done) = 0;
 
   // ---- Workers and the store -------------------------------------------------------------------
 

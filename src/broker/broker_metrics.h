@@ -63,6 +63,11 @@ class Tally {
   void taken(Duration waited, TimePoint now);
   // If the queue has a rate, this mirrors the store's window.
   void used(const Rate& rate, std::uint32_t n, TimePoint now) { window_.add(rate, now, n); }
+  // A run that began then and was noted with one cost has really had another.
+  void corrected(const Rate& rate, TimePoint then, std::uint32_t noted, std::uint32_t real,
+                 TimePoint now) {
+    window_.correct(rate, then, now, noted, real);
+  }
   // A run ended with this event after this time; a wait that ended has no run.
   void ended(Event event, std::optional<Duration> run, TimePoint now);
 

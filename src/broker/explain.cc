@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "broker/explain_words.h"
 #include "core/limits.h"
 #include "core/time_text.h"
 #include "core/transition.h"
@@ -17,34 +18,6 @@ namespace {
 
 // Longer than the longest poll for work: a worker that still waits has asked since.
 constexpr Duration silence = std::chrono::minutes(2);
-
-// 1,234,567
-std::string number_text(std::uint64_t number) {
-  std::string text = fmt::format("{}", number);
-  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) {
-    text.insert(static_cast<std::size_t>(at), ",");
-  }
-  return text;
-}
-
-// As people say it, with the one or two largest units: 5 min, 2 h 30 min, 3 days.
-std::string about(Duration duration) {
-  using namespace std::chrono;
-  if (duration < seconds(1)) return "less than a second";
-  if (duration < minutes(2)) return fmt::format("{} s", duration_cast<seconds>(duration).count());
-  if (duration < hours(2)) return fmt::format("{} min", duration_cast<minutes>(duration).count());
-  const auto whole_hours = duration_cast<hours>(duration).count();
-  if (duration < hours(48)) {
-    const auto rest = duration_cast<minutes>(duration % hours(1)).count();
-    return rest == 0 ? fmt::format("{} h", whole_hours)
-                     : fmt::format("{} h {} min", whole_hours, rest);
-  }
-  return fmt::format("{} days", whole_hours / 24);
-}
-
-std::string moment_text(TimePoint moment, TimePoint now) {
-  return fmt::format("{} (in {})", format_time(moment), about(moment - now));
-}
 
 std::string rate_text(double per_second) {
   if (per_second >= 10)
@@ -60,18 +33,23 @@ std::optional<TimePoint> after(std::uint64_t tasks, double per_second, TimePoint
   return later(now, Duration(static_cast<Duration::rep>(ms)));
 }
 
-// About how many tasks of the queue are taken before this one. Among those of the same priority,
-// its place follows from its age between the oldest and now, as if they had come evenly.
+// How many of `count` equals come before a task that became ready then: as if they had come evenly
+// between the oldest and now.
+std::uint64_t place_among(std::uint64_t count, std::optional<TimePoint> oldest, TimePoint start,
+                          TimePoint now) {
+  if (!oldest || count <= 1 || start <= *oldest || now <= *oldest) return 0;
+  const double share = std::min(1.0, static_cast<double>((start - *oldest).count()) /
+                                         static_cast<double>((now - *oldest).count()));
+  return static_cast<std::uint64_t>(share * static_cast<double>(count - 1));
+}
+
+// About how many tasks of the queue are taken before this one.
 std::uint64_t ahead_of(const ExplainFacts& facts) {
   const auto& queued = facts.counts.by[static_cast<std::size_t>(TaskState::queued)];
   std::uint64_t ahead = 0;
   for (std::size_t p = facts.task.priority + 1U; p < priority_count; ++p) ahead += queued[p];
   const std::uint64_t same = queued[std::min<std::size_t>(facts.task.priority, 9)];
-  const auto oldest = facts.counts.oldest;
-  if (!oldest || same <= 1 || facts.task.start <= *oldest || facts.now <= *oldest) return ahead;
-  const double share = std::min(1.0, static_cast<double>((facts.task.start - *oldest).count()) /
-                                         static_cast<double>((facts.now - *oldest).count()));
-  return ahead + static_cast<std::uint64_t>(share * static_cast<double>(same - 1));
+  return ahead + place_among(same, facts.counts.oldest, facts.task.start, facts.now);
 }
 
 // One function per gate, or per few that belong together: nullopt if the gate is open.
@@ -84,7 +62,8 @@ class Gates {
     using Look = std::optional<Explanation> (Gates::*)() const;
     for (const Look look :
          {&Gates::ended, &Gates::runs, &Gates::held, &Gates::not_due, &Gates::inactive,
-          &Gates::paused, &Gates::concurrency, &Gates::rate, &Gates::no_worker, &Gates::behind}) {
+          &Gates::paused, &Gates::concurrency, &Gates::rate, &Gates::group, &Gates::no_worker,
+          &Gates::behind_in_turn, &Gates::behind}) {
       if (auto closed = (this->*look)()) return *closed;
     }
     return at(Gate::next, "It is next: the next worker that asks for tasks of its queue gets it.");
@@ -223,14 +202,27 @@ class Gates {
   std::optional<Explanation> rate() const {
     if (!settings_.process_rate) return std::nullopt;
     const Rate& rate = *settings_.process_rate;
-    if (facts_.takes.room(rate, now_) != 0) return std::nullopt;
-    const TimePoint until = later(now_, facts_.takes.retry_after(rate, now_, 1));
-    return with_place(at(Gate::rate,
-                         fmt::format("The queue {} may start {} tasks in {} and has; more may "
-                                     "start in {}.",
-                                     settings_.name, number_text(rate.max),
-                                     format_duration(rate.per), about(until - now_)),
-                         until));
+    const bool costs = settings_.rate_of == RateOf::cost;
+    const std::uint32_t needed = costs ? task_.cost : 1;
+    if (facts_.takes.fits(rate, now_, needed)) return std::nullopt;
+    const TimePoint until = later(now_, facts_.takes.retry_after(rate, now_, needed));
+    const std::string per = format_duration(rate.per);
+    const std::string in = about(until - now_);
+    return with_place(at(
+        Gate::rate,
+        costs ? fmt::format("The queue {} may use a cost of {} in {}, and too little is left for "
+                            "this task, which costs {}; there is room in {}.",
+                            settings_.name, number_text(rate.max), per, number_text(needed), in)
+              : fmt::format("The queue {} may start {} tasks in {} and has; more may start in "
+                            "{}.",
+                            settings_.name, number_text(rate.max), per, in),
+        until));
+  }
+
+  std::optional<Explanation> group() const {
+    auto closed = closed_by_group(facts_);
+    if (!closed) return std::nullopt;
+    return at(closed->gate, std::move(closed->sentence), closed->until);
   }
 
   std::optional<Explanation> no_worker() const {
@@ -246,6 +238,23 @@ class Gates {
                     settings_.name, about(now_ - since));
     auto closed = at(Gate::no_worker, std::move(text));
     closed.ahead = ahead_of(facts_);
+    return closed;
+  }
+
+  // Where groups have turns, the place among all tasks of the queue says nothing.
+  std::optional<Explanation> behind_in_turn() const {
+    const auto& rules = settings_.groups;
+    if (!rules || rules->order != GroupOrder::fair || !facts_.group) return std::nullopt;
+    if (facts_.group->ready >= facts_.counts.ready()) return std::nullopt;  // no other group waits
+    const std::uint64_t ahead =
+        place_among(facts_.group->ready, facts_.group->oldest, task_.start, now_);
+    auto closed =
+        at(Gate::behind,
+           fmt::format("About {} {} of its group \"{}\" {} before it, and the groups of its queue "
+                       "have turns.",
+                       number_text(ahead), ahead == 1 ? "task" : "tasks", facts_.group->name,
+                       ahead == 1 ? "is" : "are"));
+    closed.ahead = ahead;
     return closed;
   }
 

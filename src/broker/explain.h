@@ -6,6 +6,7 @@
 #include <millrace/time.h>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,12 +24,23 @@ struct ExplainFacts {
   TimePoint now;
   // The first of the tasks that it waits for; nullopt: not there.
   std::vector<std::pair<TaskId, std::optional<TaskState>>> parents = {};
+  // Of the task, if its queue has rules for groups.
+  std::optional<Group> group = std::nullopt;
 };
 
 // How many of those are named.
 inline constexpr std::size_t named_parents = 3;
 
-// The first gate that is closed, in the order of Gate.
+// The first gate that is closed: those of the task, of its queue, of its group, then the rest.
 Explanation explain(const ExplainFacts& facts);
+
+struct ClosedGate {
+  Gate gate = Gate::next;
+  std::string sentence = {};
+  std::optional<TimePoint> until = std::nullopt;
+};
+
+// The first closed gate of the group of the task (explain_group.cc).
+std::optional<ClosedGate> closed_by_group(const ExplainFacts& facts);
 
 }  // namespace millrace

@@ -41,6 +41,7 @@ struct LeaseNote {
   std::string type = {};
   std::string client_id = {};
   std::uint8_t priority = default_priority;
+  std::uint32_t cost = 1;
   Counters counters = {};
   TimePoint start{};
   TimePoint started_at{};

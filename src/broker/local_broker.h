@@ -156,6 +156,10 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   void remove_queue(Ask ask, QueueRef queue, bool force, Completion<void> done) override;
   void clear(Ask ask, QueueRef queue, Completion<std::uint64_t> done) override;
 
+  void groups(Ask ask, GroupsRequest request, Completion<GroupPage> done) override;
+  void change_group(Ask ask, QueueRef queue, std::string name, GroupChange change,
+                    Completion<Group> done) override;
+
   void schedules(Ask ask, std::optional<std::string> name,
                  Completion<std::vector<Schedule>> done) override;
   void put_schedule(Ask ask, Schedule schedule, PutQueue mode, Completion<Schedule> done) override;
@@ -245,6 +249,7 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
   void worked(const std::shared_ptr<Job>& job, Result<WorkResult> result);
   void finish(Job& job, WorkResult result);
   void note_settled(const Job& job, const WorkResult& result, TimePoint now);
+  void note_costs(const Job& job, const WorkResult& result, TimePoint now);
   void note_extended(const Job& job, const WorkResult& result, TimePoint now);
   void note_taken(const Job& job, WorkResult& result, TimePoint now);
 
@@ -254,6 +259,8 @@ class LocalBroker final : public Broker, public Schedules, public BulkVerbs {
                             TimePoint now);
   Result<Queue> store_change(Store& store, const Queue& old, QueueChange& change, TimePoint now);
   void note_queue(const Queue& stored, std::string_view what);
+  Result<Group> store_group(Store& store, const QueueRef& queue, const Group& old,
+                            GroupChange& change, TimePoint now);
   void next_dead(const std::shared_ptr<Rounds>& rounds, DeadAction action);
   void act_on_dead(const std::shared_ptr<Rounds>& rounds, DeadAction action);
   void next_clear(const std::shared_ptr<Rounds>& rounds);

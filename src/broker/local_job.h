@@ -25,6 +25,7 @@ struct Decided {
   // decision if the store says that a cancel was requested.
   std::unique_ptr<Settlement> gist = nullptr;
   std::unique_ptr<RecordedPuts> follow_ups = nullptr;  // null: there are none
+  std::optional<std::uint32_t> cost = std::nullopt;    // as the report says
 };
 
 // An extension that was sent to the store.

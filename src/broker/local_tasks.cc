@@ -62,6 +62,16 @@ Result<ParentStates> parents_of(Reader& reader, const Task& task, const Ask& ask
   return parents;
 }
 
+// nullopt: it is in none that has rules.
+Result<std::optional<Group>> group_of(Reader& reader, const Task& task, const Queue& queue,
+                                      TimePoint now) {
+  if (task.group.empty() || !queue.settings.groups) return std::optional<Group>();
+  auto page = reader.groups({.queue = task.queue, .name = task.group}, now);
+  if (!page) return std::unexpected(std::move(page.error()));
+  if (page->groups.empty()) return std::optional<Group>();
+  return std::optional(std::move(page->groups.front()));
+}
+
 }  // namespace
 
 void LocalBroker::finished(const TaskId& id) {
@@ -162,6 +172,8 @@ void LocalBroker::explain(Ask ask, TaskRef task, Completion<Explanation> done) {
         if (!queues) return std::unexpected(queues.error());
         const auto counts = reader.counts(found->queue, now);
         if (!counts) return std::unexpected(counts.error());
+        auto group = group_of(reader, *found, queues->front(), now);
+        if (!group) return std::unexpected(std::move(group.error()));
         auto parents = parents_of(reader, *found, ask);
         if (!parents) return std::unexpected(std::move(parents.error()));
         return millrace::explain({.task = *found,
@@ -170,7 +182,8 @@ void LocalBroker::explain(Ask ask, TaskRef task, Completion<Explanation> done) {
                                   .stats = books_.metrics.of(found->queue, now),
                                   .takes = books_.metrics.window(found->queue),
                                   .now = now,
-                                  .parents = std::move(*parents)});
+                                  .parents = std::move(*parents),
+                                  .group = std::move(*group)});
       },
       std::move(done));
 }

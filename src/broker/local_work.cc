@@ -275,12 +275,13 @@ Result<void> LocalBroker::decide_all(Job& job, Store* store, TimePoint now) {
     Settlement settlement = books_.decide(note, report.outcome, report.follow_ups,
                                           queue ? queue->settings : unknown_queue, dead, now);
     settlement.checkpoint = std::move(report.checkpoint);
+    settlement.cost = report.cost;
     if (auto good = check_room(settlement, books_.traits); !good) {
       job.refuse(i, std::move(good.error()));
       continue;
     }
     job.decided.push_back({std::move(note), settlement.event, gist_of(settlement),
-                           new_ones_of(settlement, books_.queues, now)});
+                           new_ones_of(settlement, books_.queues, now), settlement.cost});
     job.work.settlements.push_back(std::move(settlement));
   }
   return {};

@@ -25,7 +25,8 @@ std::unique_ptr<Settlement> gist_of(const Settlement& settlement) {
                                                  .event = settlement.event,
                                                  .ready = settlement.ready,
                                                  .counters = settlement.counters,
-                                                 .error = settlement.error});
+                                                 .error = settlement.error,
+                                                 .cost = settlement.cost});
 }
 
 std::unique_ptr<RecordedPuts> new_ones_of(const Settlement& settlement, const QueueBook& queues,
@@ -88,7 +89,7 @@ void LocalBroker::note_settled(const Job& job, const WorkResult& result, TimePoi
     Recorder recorder(books_, now);
     LeaseBook::Writing leases(books_.leases);
     for (std::size_t i = 0; i < job.decided.size(); ++i) {
-      const auto& [note, event, gist, follow_ups] = job.decided[i];
+      const auto& [note, event, gist, follow_ups, cost] = job.decided[i];
       const auto& settled = result.settled[i];
       const bool applied = settled && settled->status == SettleStatus::applied;
       if (applied) {
@@ -105,6 +106,7 @@ void LocalBroker::note_settled(const Job& job, const WorkResult& result, TimePoi
       if (applied && returns) first_ready = std::min(first_ready, gist->ready);
     }
   }
+  note_costs(job, result, now);
   if (first_ready != never) runner_.wake_at(sweeper_, first_ready);
   for (std::size_t i = 0; i < job.decided.size(); ++i) {
     const auto& settled = result.settled[i];
@@ -116,6 +118,25 @@ void LocalBroker::note_settled(const Job& job, const WorkResult& result, TimePoi
     } else if (books_.log().wants(LogLevel::debug)) {
       log_settled(books_.log(), decided.note.queue, {.id = decided.note.id});
     }
+  }
+}
+
+// Corrects the mirrors of the windows of queues whose rate counts costs.
+void LocalBroker::note_costs(const Job& job, const WorkResult& result, TimePoint now) {
+  if (std::ranges::none_of(job.decided, [](const Decided& each) { return each.cost.has_value(); }))
+    return;
+  const QueueBook::Reading book(books_.queues);
+  BrokerMetrics::Writing metrics(books_.metrics);
+  for (std::size_t i = 0; i < job.decided.size(); ++i) {
+    const auto& settled = result.settled[i];
+    const Decided& decided = job.decided[i];
+    if (!decided.cost || !settled || settled->status != SettleStatus::applied) continue;
+    const Queue* queue = book.find(std::string_view(decided.note.queue));
+    if (queue == nullptr || !queue->settings.process_rate) continue;
+    if (queue->settings.rate_of != RateOf::cost) continue;
+    metrics.of(decided.note.queue)
+        .corrected(*queue->settings.process_rate, decided.note.started_at, decided.note.cost,
+                   *decided.cost, now);
   }
 }
 
@@ -156,7 +177,8 @@ void LocalBroker::note_taken(const Job& job, WorkResult& result, TimePoint now) 
       recorder.taken(about(lease), job.workers[i], lease.started_at - lease.start);
       if (queue != nullptr) {
         const auto& rate = queue->settings.process_rate;
-        if (rate) recorder.of(lease.queue).used(*rate, 1, now);
+        const bool costs = queue->settings.rate_of == RateOf::cost;
+        if (rate) recorder.of(lease.queue).used(*rate, costs ? lease.cost : 1, now);
         lease.timeout = timeout_of(lease.timeout, lease.type, queue->settings);
       }
       leases.taken(job.workers[i], lease, now, job.ask.owner);

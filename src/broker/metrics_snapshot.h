@@ -75,11 +75,25 @@ struct WorkerMetrics {
   std::uint64_t holding = 0;     // leases that are remembered to be held
 };
 
+// The groups of one queue that has rules for them.
+struct GroupMetrics {
+  std::string queue = {};
+  std::uint64_t groups = 0;  // with tasks that wait or run
+  std::uint64_t full = 0;    // whose tasks wait because the group runs as many as it may, or has
+                             // used up its rate
+  std::uint64_t paused = 0;
+
+  friend bool operator==(const GroupMetrics&, const GroupMetrics&) = default;
+};
+
 struct MetricsSnapshot {
   TimePoint at{};
   TimePoint started{};  // when counting began
   std::vector<QueueView> queues =
       {};  // by name, internal ones too; none where the store has failed
+  // By queue. At most 10,000 groups are looked at for a scrape: a queue whose groups are beyond that
+  // is left out.
+  std::vector<GroupMetrics> groups = {};
   std::vector<TypeMetrics> types = {};           // by queue and type
   std::vector<PriorityMetrics> priorities = {};  // empty unless switched on
   std::vector<std::pair<ErrorCode, std::uint64_t>> refused =

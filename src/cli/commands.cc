@@ -35,6 +35,7 @@ std::unique_ptr<Command> all_commands() {
   add_tasks(*millrace);
   add_bulk(*millrace);
   add_queues(*millrace);
+  add_groups(*millrace);
   add_dead(*millrace);
   add_schedules(*millrace);
   add_workers(*millrace);

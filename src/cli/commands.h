@@ -19,6 +19,7 @@ void add_tasks(Command& millrace);
 void add_bulk_changes(Command& tasks);
 void add_bulk(Command& millrace);
 void add_queues(Command& millrace);
+void add_groups(Command& millrace);
 void add_dead(Command& millrace);
 void add_schedules(Command& millrace);
 void add_workers(Command& millrace);

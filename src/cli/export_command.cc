@@ -31,7 +31,8 @@ struct Options {
 };
 
 std::string summary(const transfer::Counts& counts) {
-  return fmt::format("{}, {}, {} and {}", counted(counts.queues, "queue", "queues"),
+  return fmt::format("{}{}, {}, {} and {}", counted(counts.queues, "queue", "queues"),
+                     counts.groups == 0 ? "" : ", " + counted(counts.groups, "group", "groups"),
                      counted(counts.schedules, "schedule", "schedules"),
                      counted(counts.memos, "memo", "memos"),
                      counted(counts.tasks, "task", "tasks"));

@@ -135,6 +135,23 @@ Result<TaskState> state_of(std::string_view flag, std::string_view text) {
   return TaskState(*found);
 }
 
+Result<TimePoint> pause_end(const std::optional<std::string>& for_time,
+                            const std::optional<std::string>& until, TimePoint now) {
+  TimePoint end = never;
+  FlagReader read;
+  const auto moment = [now](std::string_view flag, std::string_view text) {
+    return moment_of(flag, text, now);
+  };
+  read("--for", for_time, end, moment);
+  read("--until", until, end, moment);
+  if (for_time && until) {
+    read.refuse({ErrorCode::invalid, "--for and --until exclude each other; give one"});
+  }
+  if (end <= now) read.refuse({ErrorCode::invalid, "--until is in the past; give a later time"});
+  if (read.error()) return std::unexpected(*read.error());
+  return end;
+}
+
 QueueRef queue_of(std::string_view text) {
   if (const auto number = digits(text); number && std::in_range<std::int64_t>(*number)) {
     return QueueNumber{static_cast<std::int64_t>(*number)};

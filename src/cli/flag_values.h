@@ -36,6 +36,25 @@ Result<TaskState> state_of(std::string_view flag, std::string_view text);
 Result<std::size_t> choice_of(std::string_view flag, std::string_view text,
                               const std::vector<std::string_view>& names);
 
+// A value, or "none": no such limit.
+template <class T, class Read>
+auto or_none(Read read) {
+  return [read](std::string_view flag, std::string_view text) -> Result<std::optional<T>> {
+    if (text == "none") return std::optional<T>();
+    auto value = read(flag, text);
+    if (!value) return std::unexpected(std::move(value.error()));
+    return std::optional<T>(static_cast<T>(*value));
+  };
+}
+inline auto number_up_to(std::uint64_t most, std::uint64_t least = 1) {
+  return [=](std::string_view flag, std::string_view text) {
+    return number_of(flag, text, least, most);
+  };
+}
+// When a pause ends that --for and --until say; without either, never.
+Result<TimePoint> pause_end(const std::optional<std::string>& for_time,
+                            const std::optional<std::string>& until, TimePoint now);
+
 // As in a path of the API: digits are a queue's number, a UUID is its id, anything else its name.
 QueueRef queue_of(std::string_view text);
 // An id, with or without task- before it, or a number.

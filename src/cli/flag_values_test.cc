@@ -90,9 +90,42 @@ TEST(QueueFlagsTest, flags_become_settings) {
   EXPECT_THAT(refusal(apply({.retry_factor = "x"}, settings)), HasSubstr("such as 2 or 1.5"));
 }
 
+TEST(QueueFlagsTest, flags_become_rules_for_groups) {
+  QueueSettings settings;
+  ASSERT_TRUE(apply({.rate_of = "cost"}, settings));
+  EXPECT_EQ(settings.rate_of, RateOf::cost);
+  EXPECT_EQ(settings.groups, std::nullopt);
+  ASSERT_TRUE(apply({.group_max_concurrent = "2", .group_rate = "100/1m", .group_rate_of = "cost"},
+                    settings));
+  const GroupRules rules{
+      .max_concurrent = 2, .process_rate = Rate{.max = 100, .per = 1min}, .rate_of = RateOf::cost};
+  EXPECT_EQ(settings.groups, rules);
+  ASSERT_TRUE(apply({.group_order = "serial",
+                     .group_max_concurrent = "none",
+                     .group_rate = "none",
+                     .group_rate_of = "tasks",
+                     .group_max_depth = "9",
+                     .group_weight = "3",
+                     .group_retry_holds = "false"},
+                    settings));
+  const GroupRules others{
+      .order = GroupOrder::serial, .max_depth = 9, .weight = 3, .retry_holds = false};
+  EXPECT_EQ(settings.groups, others);
+  EXPECT_THAT(refusal(apply({.group_order = "none", .group_weight = "3"}, settings)),
+              HasSubstr("takes the rules for groups away"));
+  EXPECT_THAT(refusal(apply({.group_order = "fiar"}, settings)), HasSubstr("the nearest is fair"));
+  EXPECT_THAT(refusal(apply({.group_weight = "0"}, settings)), HasSubstr("1 to 1000"));
+  EXPECT_THAT(refusal(apply({.rate_of = "money"}, settings)), HasSubstr("tasks, cost"));
+  EXPECT_EQ(settings.groups->weight, 3U);
+  ASSERT_TRUE(apply({.group_order = "none"}, settings));
+  EXPECT_EQ(settings.groups, std::nullopt);
+}
+
 TEST(QueueFlagsTest, each_flag_alone_is_a_change) {
-  for (const auto flag : {&QueueFlags::retryable, &QueueFlags::jitter_share,
-                          &QueueFlags::cap_after_jitter, &QueueFlags::dead_letter_queue}) {
+  for (const auto flag :
+       {&QueueFlags::retryable, &QueueFlags::jitter_share, &QueueFlags::cap_after_jitter,
+        &QueueFlags::dead_letter_queue, &QueueFlags::rate_of, &QueueFlags::group_order,
+        &QueueFlags::group_retry_holds}) {
     QueueFlags flags;
     flags.*flag = "x";
     EXPECT_TRUE(flags.any());

@@ -24,7 +24,8 @@ struct Options {
 };
 
 std::string line(std::string_view what, const transfer::Counts& counts) {
-  return fmt::format("{} {}, {}, {} and {}", what, counted(counts.queues, "queue", "queues"),
+  return fmt::format("{} {}{}, {}, {} and {}", what, counted(counts.queues, "queue", "queues"),
+                     counts.groups == 0 ? "" : ", " + counted(counts.groups, "group", "groups"),
                      counted(counts.schedules, "schedule", "schedules"),
                      counted(counts.memos, "memo", "memos"),
                      counted(counts.tasks, "task", "tasks"));
@@ -41,7 +42,7 @@ void tell(const transfer::ImportReport& report, Console& console) {
   }
   if (report.expired != 0) {
     console.say(
-        fmt::format("left out {} past their retention", counted(report.expired, "memo", "memos")));
+        fmt::format("left out {} whose time is over", counted(report.expired, "entry", "entries")));
   }
 }
 
@@ -106,7 +107,7 @@ Exit import_from(std::istream& in, std::uint64_t size, const Options& options, S
 
 transfer::ImportReport report_of(const wire::Imported& imported) {
   const auto counts = [](const wire::ImportedCounts& of) {
-    return transfer::Counts{of.queues, of.schedules, of.memos, of.tasks};
+    return transfer::Counts{of.queues, of.schedules, of.memos, of.tasks, of.groups};
   };
   transfer::ImportReport report{.added = counts(imported.added),
                                 .existing = counts(imported.existing),

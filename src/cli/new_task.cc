@@ -224,10 +224,10 @@ void warn_of_private(const TaskFlags& flags, Console& console) {
 
 bool TaskFlags::any() const {
   return type || priority || delay || at || start_by || id || unique || unique_scope ||
-         unique_for || on_conflict || max_delay || !tags.empty() || group || client || request ||
-         parent || timeout || retries || max_lost || callback || !callback_events.empty() ||
-         callback_attempts || keep_for || keep_completed || keep_dead || !meta.empty() || held ||
-         !after.empty() || when || otherwise;
+         unique_for || on_conflict || max_delay || !tags.empty() || group || cost || client ||
+         request || parent || timeout || retries || max_lost || callback ||
+         !callback_events.empty() || callback_attempts || keep_for || keep_completed || keep_dead ||
+         !meta.empty() || held || !after.empty() || when || otherwise;
 }
 
 void takes_payload_form(Command& command, TaskFlags& flags) {
@@ -241,7 +241,8 @@ void takes_task(Command& command, TaskFlags& flags) {
   command.value("--type", flags.type, "TYPE", "The type of the task")
       .value("--priority", flags.priority, "0-9|high|medium|low", "9 is taken first [5]")
       .values("--tag", flags.tags, "TAG", "A tag to find it by; may be repeated")
-      .value("--group", flags.group, "TEXT", "The group it belongs to")
+      .value("--group", flags.group, "TEXT", "The group it belongs to, such as a customer")
+      .value("--cost", flags.cost, "N", "What it counts in a rate of cost [1]")
       .value("--client", flags.client, "TEXT", "The client it is done for")
       .value("--request", flags.request, "TEXT", "The request that caused it")
       .value("--timeout", flags.timeout, "DURATION", "How long a run may take")
@@ -293,6 +294,8 @@ Result<NewTask> task_from(const TaskFlags& flags, std::string_view queue, TimePo
   task.tags = flags.tags, task.held = flags.held;
   task.content_type = flags.content_type.value_or(flags.text ? "text/plain" : "");
   if (flags.base64 && !flags.content_type) task.content_type = "application/octet-stream";
+  read("--cost", flags.cost, task.cost,
+       [](auto flag, auto text) { return number_of(flag, text, 0, unlimited); });
   read("--priority", flags.priority, task.priority, priority_of);
   read("--delay", flags.delay, task.delay, duration_of);
   read("--at", flags.at, task.start, moment);

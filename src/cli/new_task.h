@@ -27,6 +27,7 @@ struct TaskFlags {
   std::optional<std::string> max_delay = std::nullopt;
   std::vector<std::string> tags = {};
   std::optional<std::string> group = std::nullopt;
+  std::optional<std::string> cost = std::nullopt;
   std::optional<std::string> client = std::nullopt;
   std::optional<std::string> request = std::nullopt;
   std::optional<std::string> parent = std::nullopt;

@@ -12,17 +12,6 @@
 namespace millrace::cli {
 namespace {
 
-// A value, or "none": no such limit.
-template <class T, class Read>
-auto or_none(Read read) {
-  return [read](std::string_view flag, std::string_view text) -> Result<std::optional<T>> {
-    if (text == "none") return std::optional<T>();
-    auto value = read(flag, text);
-    if (!value) return std::unexpected(std::move(value.error()));
-    return std::optional<T>(static_cast<T>(*value));
-  };
-}
-
 auto size_up_to(std::uint64_t most, std::uint64_t least) {
   return [=](std::string_view flag, std::string_view text) -> Result<std::uint64_t> {
     const auto size = config::parse_size(text);
@@ -34,18 +23,12 @@ auto size_up_to(std::uint64_t most, std::uint64_t least) {
   };
 }
 
-auto number_up_to(std::uint64_t most, std::uint64_t least = 1) {
-  return [=](std::string_view flag, std::string_view text) {
-    return number_of(flag, text, least, most);
-  };
-}
-
 template <class Enum>
-Result<std::optional<Enum>> name_in(std::string_view flag, std::string_view text) {
+Result<Enum> named(std::string_view flag, std::string_view text) {
   const auto names = wire::names(Enum{});
   const auto found = choice_of(flag, text, {names.begin(), names.end()});
   if (!found) return std::unexpected(found.error());
-  return std::optional(Enum(*found));
+  return Enum(*found);
 }
 
 auto decimal_such_as(std::string_view example) {
@@ -69,10 +52,15 @@ Result<std::optional<QueueNumber>> queue_number(std::string_view flag, std::stri
 
 bool QueueFlags::any() const {
   return description || number || active || max_concurrent || max_depth || max_task_size || rate ||
-         put_rate || priority || weight || ageing || lease || timeout || batch_size || retries ||
-         backoff || retry_base || retry_factor || retry_cap || retryable || jitter ||
-         jitter_share || cap_after_jitter || max_lost || dead_letters || dead_letter_queue ||
-         keep_completed || keep_dead;
+         rate_of || put_rate || any_of_groups() || priority || weight || ageing || lease ||
+         timeout || batch_size || retries || backoff || retry_base || retry_factor || retry_cap ||
+         retryable || jitter || jitter_share || cap_after_jitter || max_lost || dead_letters ||
+         dead_letter_queue || keep_completed || keep_dead;
+}
+
+bool QueueFlags::any_of_groups() const {
+  return group_order || group_max_concurrent || group_rate || group_rate_of || group_max_depth ||
+         group_weight || group_retry_holds;
 }
 
 void takes_queue_settings(Command& command, QueueFlags& flags) {
@@ -84,10 +72,26 @@ void takes_queue_settings(Command& command, QueueFlags& flags) {
       .value("--max-concurrent", flags.max_concurrent, "N|none",
              "Most tasks that run at the same time")
       .value("--rate", flags.rate, "N/DURATION|none", "Most tasks started per time: 100/1m")
+      .value("--rate-of", flags.rate_of, "tasks|cost", "What --rate counts [tasks]")
       .value("--put-rate", flags.put_rate, "N/DURATION|none", "Most tasks put per time")
       .value("--max-depth", flags.max_depth, "N|none", "Most tasks that wait")
       .value("--max-task-size", flags.max_task_size, "SIZE|none",
              "Most bytes of a payload or a result: 1KiB to 16MiB; none: 1MiB")
+      .group("Settings: each group of its tasks")
+      .value("--group-order", flags.group_order, "arrival|fair|serial|none",
+             "Which group is next; serial: one task of a group at a time; none: no rules")
+      .value("--group-max-concurrent", flags.group_max_concurrent, "N|none",
+             "Most tasks of a group that run at the same time")
+      .value("--group-rate", flags.group_rate, "N/DURATION|none",
+             "Most tasks of a group started per time: 100/1m")
+      .value("--group-rate-of", flags.group_rate_of, "tasks|cost",
+             "What --group-rate counts [tasks]")
+      .value("--group-max-depth", flags.group_max_depth, "N|none",
+             "Most tasks of a group that wait")
+      .value("--group-weight", flags.group_weight, "N",
+             "How many turns a group has with the order fair [1]")
+      .value("--group-retry-holds", flags.group_retry_holds, "true|false",
+             "With the order serial: whether a retry keeps later tasks of its group waiting [true]")
       .group("Settings: order")
       .value("--priority", flags.priority, "0-9|high|medium|low", "Its priority among queues [5]")
       .value("--weight", flags.weight, "N|none",
@@ -121,6 +125,40 @@ void takes_queue_settings(Command& command, QueueFlags& flags) {
       .group("");
 }
 
+namespace {
+
+// The first flag makes the rules, and --group-order none takes them away.
+Result<void> apply_groups(const QueueFlags& flags, std::optional<GroupRules>& groups) {
+  if (!flags.any_of_groups()) return {};
+  if (flags.group_order == "none") {
+    QueueFlags others = flags;
+    others.group_order.reset();
+    if (others.any_of_groups()) {
+      return fail(ErrorCode::invalid,
+                  "--group-order none takes the rules for groups away; leave the other flags for "
+                  "groups out, or give another order");
+    }
+    groups.reset();
+    return {};
+  }
+  if (!groups) groups.emplace();
+  FlagReader read;
+  constexpr std::uint64_t most = unlimited - 1;
+  read("--group-order", flags.group_order, groups->order, named<GroupOrder>);
+  read("--group-max-concurrent", flags.group_max_concurrent, groups->max_concurrent,
+       or_none<std::uint32_t>(number_up_to(most)));
+  read("--group-rate", flags.group_rate, groups->process_rate, or_none<Rate>(rate_of));
+  read("--group-rate-of", flags.group_rate_of, groups->rate_of, named<RateOf>);
+  read("--group-max-depth", flags.group_max_depth, groups->max_depth,
+       or_none<std::uint64_t>(number_up_to(1'000'000'000'000)));
+  read("--group-weight", flags.group_weight, groups->weight, number_up_to(limits::max_weight));
+  read("--group-retry-holds", flags.group_retry_holds, groups->retry_holds, bool_of);
+  if (read.error()) return std::unexpected(*read.error());
+  return {};
+}
+
+}  // namespace
+
 Result<void> apply(const QueueFlags& flags, QueueSettings& settings) {
   FlagReader read;
   const auto keep_text = [](std::string_view, std::string_view text) -> Result<std::string> {
@@ -137,6 +175,7 @@ Result<void> apply(const QueueFlags& flags, QueueSettings& settings) {
   read("--max-task-size", flags.max_task_size, settings.max_task_size,
        or_none<std::uint32_t>(size_up_to(limits::max_payload, limits::least_task_size)));
   read("--rate", flags.rate, settings.process_rate, or_none<Rate>(rate_of));
+  read("--rate-of", flags.rate_of, settings.rate_of, named<RateOf>);
   read("--put-rate", flags.put_rate, settings.put_rate, or_none<Rate>(rate_of));
   read("--priority", flags.priority, settings.priority, priority_of);
   read("--weight", flags.weight, settings.weight,
@@ -146,14 +185,14 @@ Result<void> apply(const QueueFlags& flags, QueueSettings& settings) {
   read("--timeout", flags.timeout, settings.timeout, or_none<Duration>(duration_of));
   read("--batch-size", flags.batch_size, settings.batch_size, number_up_to(limits::max_batch));
   read("--retries", flags.retries, settings.retry.max_retries, count_of);
-  read("--backoff", flags.backoff, settings.retry.backoff, name_in<Backoff>);
+  read("--backoff", flags.backoff, settings.retry.backoff, named<Backoff>);
   read("--retry-base", flags.retry_base, settings.retry.base, duration_of);
   read("--retry-factor", flags.retry_factor, settings.retry.factor, decimal_such_as("2 or 1.5"));
   read("--retry-cap", flags.retry_cap, settings.retry.cap, duration_of);
-  read("--jitter", flags.jitter, settings.retry.jitter, name_in<Jitter>);
+  read("--jitter", flags.jitter, settings.retry.jitter, named<Jitter>);
   read("--jitter-share", flags.jitter_share, settings.retry.jitter_share, decimal_such_as("0.2"));
   read("--cap-after-jitter", flags.cap_after_jitter, settings.retry.cap_after_jitter, bool_of);
-  read("--retryable", flags.retryable, settings.retry.retryable, name_in<Retryable>);
+  read("--retryable", flags.retryable, settings.retry.retryable, named<Retryable>);
   read("--max-lost", flags.max_lost, settings.max_lost, count_of);
   read("--dead-letters", flags.dead_letters, settings.dead_letters, bool_of);
   read("--dead-letter-queue", flags.dead_letter_queue, settings.dead_letter_queue,
@@ -163,7 +202,7 @@ Result<void> apply(const QueueFlags& flags, QueueSettings& settings) {
   read("--keep-completed", flags.keep_completed, settings.keep_completed, keep_of);
   read("--keep-dead", flags.keep_dead, settings.keep_dead, keep_of);
   if (read.error()) return std::unexpected(*read.error());
-  return {};
+  return apply_groups(flags, settings.groups);
 }
 
 }  // namespace millrace::cli

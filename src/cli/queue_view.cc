@@ -7,6 +7,7 @@
 #include "cli/ages.h"
 #include "cli/console.h"
 #include "cli/display.h"
+#include "cli/group_view.h"
 #include "config/size.h"
 #include "core/time_text.h"
 #include "core/transition.h"
@@ -29,10 +30,6 @@ std::string text_of(const Keep& keep) {
   if (keep.last)
     text += fmt::format("{}the last {}", text.empty() ? "" : ", ", grouped(*keep.last));
   return text;
-}
-
-std::string text_of(const Rate& rate) {
-  return fmt::format("{} in {}", grouped(rate.max), format_duration(rate.per));
 }
 
 std::string count_text(std::uint32_t count) {
@@ -108,8 +105,9 @@ void add_settings(Sheet& sheet, const QueueSettings& settings) {
   if (settings.max_depth) sheet.add("max depth", grouped(*settings.max_depth));
   if (settings.max_task_size)
     sheet.add("max task size", config::to_text({*settings.max_task_size}));
-  if (settings.process_rate) sheet.add("rate", text_of(*settings.process_rate));
-  if (settings.put_rate) sheet.add("put rate", text_of(*settings.put_rate));
+  if (settings.process_rate) sheet.add("rate", rate_line(*settings.process_rate, settings.rate_of));
+  if (settings.put_rate) sheet.add("put rate", rate_line(*settings.put_rate));
+  if (settings.groups) sheet.add("each group", rules_line(*settings.groups));
   sheet.add("priority", fmt::to_string(settings.priority));
   if (settings.weight) sheet.add("weight", fmt::to_string(*settings.weight));
   if (settings.ageing) sheet.add("ageing", format_duration(*settings.ageing));

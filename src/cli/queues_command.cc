@@ -99,24 +99,13 @@ Exit change(const Options& options, Session& session) {
 }
 
 Exit pause(const Options& options, Session& session) {
-  TimePoint until = never;
-  FlagReader read;
-  const auto moment = [&](std::string_view flag, std::string_view text) {
-    return moment_of(flag, text, session.now());
-  };
-  read("--for", options.pause_for, until, moment);
-  read("--until", options.pause_until, until, moment);
-  if (options.pause_for && options.pause_until) {
-    read.refuse({ErrorCode::invalid, "--for and --until exclude each other; give one"});
-  }
-  if (until <= session.now()) {
-    read.refuse({ErrorCode::invalid, "--until is in the past; give a later time"});
-  }
-  if (read.error()) return misused(*read.error(), session.console(), "queues pause");
-  return change_with(options, session, "paused", [until](QueueSettings& settings) -> Result<void> {
-    settings.paused_until = until;
-    return {};
-  });
+  const auto until = pause_end(options.pause_for, options.pause_until, session.now());
+  if (!until) return misused(until.error(), session.console(), "queues pause");
+  return change_with(options, session, "paused",
+                     [until = *until](QueueSettings& settings) -> Result<void> {
+                       settings.paused_until = until;
+                       return {};
+                     });
 }
 
 Exit resume(const Options& options, Session& session) {

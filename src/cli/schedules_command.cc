@@ -227,6 +227,7 @@ void apply_task(const Options& options, const NewTask& fresh, NewTask& task) {
   if (options.task.retries) task.retry = fresh.retry;
   if (!options.task.tags.empty()) task.tags = fresh.tags;
   if (options.task.group) task.group = fresh.group;
+  if (options.task.cost) task.cost = fresh.cost;
   if (options.task.client) task.client_id = fresh.client_id;
   if (options.task.request) task.request_id = fresh.request_id;
   if (options.task.max_lost) task.max_lost = fresh.max_lost;

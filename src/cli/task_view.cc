@@ -149,6 +149,7 @@ Sheet sheet_of(const Task& task, const std::optional<Explanation>& why, TimePoin
   sheet.add("client", task.client_id);
   sheet.add("request", task.request_id);
   sheet.add("group", task.group);
+  if (task.cost != 1) sheet.add("cost", grouped(task.cost));
   sheet.add("tags", joined(task.tags));
   if (!task.parent.value.is_nil()) sheet.add("parent", to_text(task.parent.value));
   if (task.after) {

@@ -193,7 +193,8 @@ Settlement decide_cancelled(const Settlement& refused, TimePoint now) {
           .error = fitted({.code = "cancelled",
                            .message = "cancelled while it was running",
                            .details = ended_with(refused)},
-                          now)};
+                          now),
+          .cost = refused.cost};
 }
 
 const TypePolicy* type_policy(const QueueSettings& queue, std::string_view type) {

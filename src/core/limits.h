@@ -60,6 +60,7 @@ inline constexpr std::size_t max_advance = 10'000;        // tasks touched by on
 inline constexpr std::uint32_t max_processors = 100'000;  // of one worker
 inline constexpr std::uint8_t max_priority = 9;
 inline constexpr std::uint32_t max_weight = 1000;
+inline constexpr std::size_t max_group_overrides = 10'000;  // of one queue
 inline constexpr std::uint32_t max_callback_attempts = 100;
 inline constexpr std::uint32_t max_missed = 1000;  // ticks made up for at once
 

@@ -85,6 +85,25 @@ void RateWindow::add(const Rate& rate, TimePoint now, std::uint32_t n) {
   current = saturated(std::uint64_t{current} + n);
 }
 
+bool RateWindow::fits(const Rate& rate, TimePoint now, std::uint32_t n) const {
+  return room(rate, now) >= std::min(n, rate.max);
+}
+
+void RateWindow::correct(const Rate& rate, TimePoint then, TimePoint now, std::uint32_t noted,
+                         std::uint32_t real) {
+  if (real >= noted) return add(rate, now, real - noted);
+  *this = moved_on(*this, rate, now);
+  const std::int64_t slot = std::min(slot_of(ms_of(then), width), newest);
+  if (newest - slot >= slots) return;
+  std::uint32_t& at = used[index_of(slot)];
+  at -= std::min(at, noted - real);
+}
+
+TimePoint RateWindow::empty_at(const Rate& rate) const {
+  if (width == 0) return TimePoint::min();
+  return TimePoint(Duration((newest + reach_of(rate, width)) * width));
+}
+
 Duration RateWindow::retry_after(const Rate& rate, TimePoint now, std::uint32_t n) const {
   const RateWindow window = moved_on(*this, rate, now);
   const std::int64_t reach = reach_of(rate, window.width);

@@ -34,6 +34,17 @@ struct RateWindow {
   // How many more fit now.
   std::uint32_t room(const Rate& rate, TimePoint now) const;
 
+  // Whether something that uses `n` fits now. What uses more than `max` fits into an empty window.
+  bool fits(const Rate& rate, TimePoint now, std::uint32_t n) const;
+
+  // What was used at `then` was `real`, not `noted`: more is noted as used now, less is taken back
+  // from then, if that is still in the window.
+  void correct(const Rate& rate, TimePoint then, TimePoint now, std::uint32_t noted,
+               std::uint32_t real);
+
+  // When nothing that was noted counts any more. REQUIRES: the width is that of the rate.
+  TimePoint empty_at(const Rate& rate) const;
+
   // Notes that `n` were used now. More than there is room for is noted too: the caller asks first.
   void add(const Rate& rate, TimePoint now, std::uint32_t n);
 

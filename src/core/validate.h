@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "core/check.h"
+#include "core/values.h"
 
 namespace millrace {
 
@@ -37,6 +38,12 @@ Result<void> validate(const Task& task);
 
 // Settings to be stored. A nil id is allowed (the stored one stays), and so are internal names.
 Result<void> validate(const QueueSettings& queue);
+
+// What one group of a queue does differently, to be stored.
+Result<void> validate(const PutGroup& change);
+
+// At most max_page groups, and a name that a group may have.
+Result<void> validate(const GroupsRequest& request);
 
 // The structure of a schedule. core/tick.h checks the cron text and the zone. Its task needs no id;
 // it may have a delay, but no moments of its own (start, start_by), since every tick puts it anew.

@@ -36,23 +36,50 @@ Result<void> check_task_size(const std::optional<std::uint32_t>& size) {
   return check::number("max_task_size", *size, limits::least_task_size, limits::max_payload);
 }
 
-Result<void> check_flow(const QueueSettings& queue) {
-  if (queue.max_concurrent) {
-    if (auto ok = check_limit("max_concurrent", *queue.max_concurrent); !ok) return ok;
-  }
-  if (queue.max_depth) {
-    if (auto ok = check_limit("max_depth", *queue.max_depth); !ok) return ok;
-  }
-  if (auto ok = check_task_size(queue.max_task_size); !ok) return ok;
-  if (auto ok = check_rate("put_rate", queue.put_rate); !ok) return ok;
-  if (auto ok = check_rate("process_rate", queue.process_rate); !ok) return ok;
-  if (!queue.paused_until || *queue.paused_until == never || *queue.paused_until <= last_time) {
-    return {};
-  }
+Result<void> check_pause(const std::optional<TimePoint>& until) {
+  if (!until || *until == never || *until <= last_time) return {};
   return fail(ErrorCode::invalid,
               "paused_until is beyond the year 9999; allowed are moments "
               "before it, and `never` for a pause without an end",
               "paused_until");
+}
+
+// What queues, the rules of their groups and single groups have in common.
+Result<void> check_amounts(const auto& of) {
+  if (of.max_concurrent) {
+    if (auto ok = check_limit("max_concurrent", *of.max_concurrent); !ok) return ok;
+  }
+  if (of.max_depth) {
+    if (auto ok = check_limit("max_depth", *of.max_depth); !ok) return ok;
+  }
+  return check_rate("process_rate", of.process_rate);
+}
+
+Result<void> check_weight(std::uint32_t weight) {
+  return check::number("weight", weight, 1, limits::max_weight);
+}
+
+Result<void> check_groups(const GroupRules& groups) {
+  Result<void> ok = check_amounts(groups);
+  if (ok) ok = check_weight(groups.weight);
+  if (ok && groups.order == GroupOrder::serial && groups.max_concurrent.value_or(1) != 1) {
+    ok = fail(ErrorCode::invalid,
+              fmt::format("max_concurrent is {}, and the order of the groups is serial: one task "
+                          "of a group runs at a time; leave one of the two out",
+                          *groups.max_concurrent),
+              "max_concurrent");
+  }
+  return inside("groups", std::move(ok));
+}
+
+Result<void> check_flow(const QueueSettings& queue) {
+  if (auto ok = check_amounts(queue); !ok) return ok;
+  if (auto ok = check_task_size(queue.max_task_size); !ok) return ok;
+  if (auto ok = check_rate("put_rate", queue.put_rate); !ok) return ok;
+  if (queue.groups) {
+    if (auto ok = check_groups(*queue.groups); !ok) return ok;
+  }
+  return check_pause(queue.paused_until);
 }
 
 Result<void> check_order(const QueueSettings& queue) {
@@ -62,7 +89,7 @@ Result<void> check_order(const QueueSettings& queue) {
     return ok;
   }
   if (queue.weight) {
-    if (auto ok = check::number("weight", *queue.weight, 1, limits::max_weight); !ok) return ok;
+    if (auto ok = check_weight(*queue.weight); !ok) return ok;
   }
   if (!queue.ageing) return {};
   return check::duration({"ageing", "ageing_ms"}, *queue.ageing, Duration{1}, limits::max_delay);
@@ -155,6 +182,40 @@ Result<void> validate(const QueueSettings& queue) {
   if (auto ok = check_dead_letters(queue); !ok) return ok;
   if (auto ok = check_keep("keep_completed", queue.keep_completed); !ok) return ok;
   return check_keep("keep_dead", queue.keep_dead);
+}
+
+namespace {
+
+Result<void> check_group_name(std::string_view name) {
+  if (name.empty()) {
+    return fail(ErrorCode::invalid,
+                "the name of the group is empty: tasks without a group have no limits of their own",
+                "group");
+  }
+  return check::text("group", name, limits::max_label);
+}
+
+}  // namespace
+
+Result<void> validate(const PutGroup& change) {
+  if (auto ok = check_group_name(change.name); !ok) return ok;
+  if (!change.now) return {};
+  const GroupOverride& to = *change.now;
+  if (auto ok = check_amounts(to); !ok) return ok;
+  if (to.weight) {
+    if (auto ok = check_weight(*to.weight); !ok) return ok;
+  }
+  if (auto ok = check_pause(to.paused_until); !ok) return ok;
+  if (!to.until || *to.until <= last_time) return {};
+  return fail(ErrorCode::invalid,
+              "until is beyond the year 9999; leave it out for a change without an end", "until");
+}
+
+Result<void> validate(const GroupsRequest& request) {
+  if (request.name) {
+    if (auto ok = check_group_name(*request.name); !ok) return ok;
+  }
+  return check::number("limit", request.limit, 1, limits::max_page);
 }
 
 }  // namespace millrace

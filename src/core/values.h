@@ -25,10 +25,36 @@ struct Group {
   std::uint64_t waiting = 0;  // created, queued, delayed and retrying
   std::uint64_t ready = 0;    // queued among them
   std::uint64_t running = 0;
-  std::optional<TimePoint> oldest = std::nullopt;  // ready moment of the first that may be taken
+  // Ready moment of the task that is due for longest; in a serial group, of the one that stands for
+  // it. Only where the queue has rules for groups.
+  std::optional<TimePoint> oldest = std::nullopt;
+  // The task that stands for it has no room in its process_rate until then; nullopt: it has now.
+  std::optional<TimePoint> room_at = std::nullopt;
+  // serial: the one of its waiting tasks that must start before the others.
+  std::optional<TaskNumber> first = std::nullopt;
   std::optional<GroupOverride> override = std::nullopt;
 
   friend bool operator==(const Group&, const Group&) = default;
+};
+
+struct GroupsRequest {
+  QueueRef queue = {};
+  std::optional<std::string> name = std::nullopt;  // this one alone; one without tasks, too
+  std::string after = {};                          // the `next` of the page before
+  std::uint32_t limit = 100;                       // 1 to 1,000
+};
+
+struct GroupPage {
+  std::vector<Group> groups = {};
+  std::string next = {};  // ask for `after = next`; empty: this was the last
+};
+
+// A change of what one group does differently.
+struct PutGroup {
+  QueueRef queue = {};
+  std::string name = {};
+  std::optional<GroupOverride> seen = std::nullopt;  // what must still be stored
+  std::optional<GroupOverride> now = std::nullopt;   // nullopt: as the queue's rules say
 };
 
 struct WorkResult {

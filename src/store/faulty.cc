@@ -104,6 +104,14 @@ Result<std::size_t> FaultyStore::clear(const QueueRef& queue, std::size_t limit,
   return through([&] { return ForwardingStore::clear(queue, limit, now); });
 }
 
+Result<Group> FaultyStore::put_group(const PutGroup& change, TimePoint now) {
+  return through([&] { return ForwardingStore::put_group(change, now); });
+}
+
+Result<GroupPage> FaultyStore::groups(const GroupsRequest& request, TimePoint now) {
+  return through([&] { return ForwardingStore::groups(request, now); });
+}
+
 Result<Schedule> FaultyStore::put_schedule(const Schedule& schedule, PutSchedule mode,
                                            TimePoint now) {
   return through([&] { return ForwardingStore::put_schedule(schedule, mode, now); });

@@ -71,6 +71,13 @@ class ForwardingStore : public Store {
     return inner_.clear(queue, limit, now);
   }
 
+  Result<Group> put_group(const PutGroup& change, TimePoint now) override {
+    return inner_.put_group(change, now);
+  }
+  Result<GroupPage> groups(const GroupsRequest& request, TimePoint now) override {
+    return inner_.groups(request, now);
+  }
+
   Result<Schedule> put_schedule(const Schedule& schedule, PutSchedule mode,
                                 TimePoint now) override {
     return inner_.put_schedule(schedule, mode, now);

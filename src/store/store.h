@@ -51,7 +51,7 @@ class Writer {
   // Adds tasks. Checked in this order: id, values, same id (the existing task, whatever the
   // payload, marked `existing`, with its queue), unique key (the holder, marked `existing`), queue
   // active, not draining and not being removed (`conflict`), the queue's max_task_size
-  // (`too_large`), max_depth, put_rate (`limited` with retry_after). Existing tasks cost no depth
+  // (`too_large`), max_depth, that of its group, put_rate (`limited` with retry_after). Existing tasks cost no depth
   // and no rate. A task is `created` if held, `delayed` if it starts after now, else `queued` with
   // the ready moment max(now, start). It gets the keep_completed and keep_dead of its type in the
   // queue, where it has no rule of its own for that end, and is kept by these once it has ended so.
@@ -122,6 +122,28 @@ class Writer {
   // inactive, paused or being removed; never above max_concurrent or process_rate. Every lease gets
   // a new token. A take ends early with the task that brings its payloads, checkpoints and
   // answers to 16 MiB or more, so that what it gives fits into memory.
+  //
+  // Cost: where `rate_of` says so, a process_rate counts what a task costs instead of one. A task is
+  // given out if as much as it costs has room, or if nothing else counts and it costs more than
+  // `max`. A settlement with `cost` corrects what counts for its run: more counts from now on, less
+  // as of the take. A task that goes on keeps the cost that it was put with.
+  //
+  // Groups: where the queue has rules for them, its tasks with the same `group` are one group, and
+  // those without are another, the group "", to which no limit applies. Never above max_concurrent
+  // or process_rate of a group, and none while it is paused. A task of a group without room stays
+  // as it is and does not keep those of other groups waiting. Of each group that has room, the
+  // first task in the order above stands for it, and the next one is, by `order`:
+  //   arrival: the first of these, in the order above.
+  //   fair:    among those of the highest effective priority, that of the group with the least
+  //            turn, then the first in the order above. With each task, the turn of a group becomes
+  //            the greater one of its own and the queue's, plus turn_length / its weight; that of
+  //            the queue becomes the greater one. A group that had neither waiting nor running
+  //            tasks begins at the queue's turn plus turn_length / its weight.
+  //   serial:  as arrival, but a group runs one task at a time, and the one that stands for it is
+  //            that with the lowest number of those that wait. If it is not due, its group waits.
+  //            Tasks that are `created` and have never run are passed over; with retry_holds false
+  //            so are those that have run before and are not due.
+  // A change of `order` begins the turns anew: all are 0.
   virtual Result<WorkResult> work(std::span<const Settlement> settlements,
                                   std::span<const Extension> extensions,
                                   std::span<const TakeRequest> takes, TimePoint now) = 0;
@@ -220,6 +242,13 @@ class Writer {
   // fewer than `limit` came back. Running and final tasks stay.
   virtual Result<std::size_t> clear(const QueueRef& queue, std::size_t limit, TimePoint now) = 0;
 
+  // What one group of a queue does differently; returns the group as it is now. A queue without
+  // rules for groups, what is stored no longer being as it was seen, or more than 10,000 of a
+  // queue: `conflict`. One that has ended (`until` is not after `now`) is as good as none. They all
+  // end when the queue's rules for groups do. Where traits() have no groups, rules for groups,
+  // rates of cost and this are `invalid`.
+  virtual Result<Group> put_group(const PutGroup& change, TimePoint now) = 0;
+
   // ---- Schedules -------------------------------------------------------------------------------
 
   // Creates or replaces a schedule. Its task's queue must exist (`not_found`) and allow its payload
@@ -281,6 +310,11 @@ class Reader {
 
   // One queue or all, by name.
   virtual Result<std::vector<Queue>> queues(const std::optional<QueueRef>& queue) = 0;
+
+  // Groups of a queue that have tasks waiting or running, or an override; in no order that means
+  // anything, but each that is there all the while is on one page, once. The group "" is not among
+  // them. Counted whether or not the queue has rules for groups.
+  virtual Result<GroupPage> groups(const GroupsRequest& request, TimePoint now) = 0;
 
   // One schedule or all, by name.
   virtual Result<std::vector<Schedule>> schedules(const std::optional<std::string>& name) = 0;

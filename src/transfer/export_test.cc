@@ -50,7 +50,7 @@ TEST(Export, begins_with_its_format_and_ends_with_its_counts) {
                            PutSchedule::replace, driver.now));
   EXPECT_THAT(
       lines_of(*store, driver.now),
-      ElementsAre(R"({"millrace_export":{"format":1,"minor":1,"store":"model",)"
+      ElementsAre(R"({"millrace_export":{"format":1,"minor":2,"store":"model",)"
                   R"("exported_at":"2030-01-01T00:00:00.000Z"}})",
                   StartsWith(R"({"queue":{"name":"q",)"), StartsWith(R"({"schedule":{"name":"s",)"),
                   R"({"memo":{"key":"k","value":"v","version":1}})",

@@ -8,6 +8,9 @@
 #include <utility>
 
 #include "api/wire/archive.h"
+#include "api/wire/groups.h"
+#include "core/group_rules.h"
+#include "core/limits.h"
 #include "core/time_text.h"
 #include "store/store.h"
 #include "transfer/line_fields.h"
@@ -53,6 +56,9 @@ Result<bool> Exporter::read(Reader& reader, TimePoint now) {
     case Step::begin:
       done = begin(reader, now);
       break;
+    case Step::groups:
+      done = read_groups(reader, now);
+      break;
     case Step::schedules:
       done = read_schedules(reader);
       break;
@@ -77,6 +83,7 @@ void Exporter::write(std::string& out) {
   out += std::exchange(header_, {});
   Counts& written = report_.written;
   write_all(out, "queue", queues_, written.queues);
+  write_all(out, "group", groups_, written.groups);
   write_all(out, "schedule", schedules_, written.schedules);
   write_all(out, "memo", memos_, written.memos);
   write_all(out, "task", tasks_, written.tasks);
@@ -104,7 +111,9 @@ Result<void> Exporter::begin(Reader& reader, TimePoint now) {
     if (queue.settings.name == operations) {
       note_names(leaving_, queue);
     } else {
-      note_queue(std::move(queue));
+      const std::string name = queue.settings.name;
+      const bool has_rules = queue.settings.groups.has_value();
+      if (note_queue(std::move(queue)) && has_rules) grouped_.push_back(name);
     }
   }
   wire::append_line(header_, header_key,
@@ -112,7 +121,33 @@ Result<void> Exporter::begin(Reader& reader, TimePoint now) {
                                        .minor = minor_number,
                                        .store = reader.traits().name,
                                        .exported_at = format_time(now)});
-  step_ = Step::schedules;
+  step_ = Step::groups;
+  return {};
+}
+
+// One page of the groups of one queue. Those that follow its rules have no line.
+Result<void> Exporter::read_groups(Reader& reader, TimePoint now) {
+  if (grouped_.empty()) {
+    step_ = Step::schedules;
+    return {};
+  }
+  group_page_.queue = grouped_.back();
+  group_page_.limit = limits::max_page;
+  auto page = reader.groups(group_page_, now);
+  if (!page && page.error().code != ErrorCode::not_found) {
+    return std::unexpected(std::move(page.error()));
+  }
+  group_page_.after.clear();
+  if (page) {
+    for (Group& group : page->groups) {
+      if (!group.override || !counts(*group.override, now)) continue;
+      groups_.push_back({.queue = grouped_.back(),
+                         .name = std::move(group.name),
+                         .now = std::move(group.override)});
+    }
+    group_page_.after = std::move(page->next);
+  }
+  if (group_page_.after.empty()) grouped_.pop_back();  // its last page, or it was removed
   return {};
 }
 

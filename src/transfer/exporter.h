@@ -35,9 +35,10 @@ class Exporter {
   std::uint64_t total() const { return total_ > seen_ ? total_ : seen_; }
 
  private:
-  enum class Step : std::uint8_t { begin, schedules, memos, tasks, end, over };
+  enum class Step : std::uint8_t { begin, groups, schedules, memos, tasks, end, over };
 
   Result<void> begin(Reader& reader, TimePoint now);
+  Result<void> read_groups(Reader& reader, TimePoint now);
   Result<void> read_schedules(Reader& reader);
   Result<void> read_memos(Reader& reader, TimePoint now);
   Result<void> read_tasks(Reader& reader);
@@ -54,17 +55,20 @@ class Exporter {
   // What was read and is not written yet.
   std::string header_;
   std::vector<Queue> queues_;
+  std::vector<PutGroup> groups_;
   std::vector<Schedule> schedules_;
   std::vector<Memo> memos_;
   std::vector<Task> tasks_;
   bool ended_ = false;
 
-  Names known_;                // queues that were read
-  Names leaving_;              // queues that are left out: gone, being removed, or internal
-  Recall recall_ = {};         // the next page of memos
-  TaskNumber next_ = {1};      // tasks with smaller numbers have been read
-  TaskNumber last_ = {};       // the newest task when the export began
-  std::uint64_t window_ = 64;  // how many numbers to read at once
+  Names known_;    // queues that were read
+  Names leaving_;  // queues that are left out: gone, being removed, or internal
+  std::vector<std::string> grouped_ = {};  // queues with rules for groups that are not read yet
+  GroupsRequest group_page_ = {};          // the next page of groups
+  Recall recall_ = {};                     // the next page of memos
+  TaskNumber next_ = {1};                  // tasks with smaller numbers have been read
+  TaskNumber last_ = {};                   // the newest task when the export began
+  std::uint64_t window_ = 64;              // how many numbers to read at once
   std::uint64_t seen_ = 0;
   std::uint64_t total_ = 0;
 };

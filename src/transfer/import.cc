@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "core/group_rules.h"
 #include "core/seed.h"
 #include "core/uuid.h"
 #include "store/store.h"
@@ -107,6 +108,23 @@ class Import {
     return passed_on(put);
   }
 
+  Result<void> add(const PutGroup& group) {
+    ++read_.groups;
+    if (!counts(*group.now, now_)) {
+      ++report_.expired;
+      return {};
+    }
+    const auto stored = store_.put_group(group, now_);  // if it does nothing differently yet
+    if (stored) {
+      ++report_.added.groups;
+    } else if (stored.error().code == ErrorCode::conflict) {
+      ++report_.existing.groups;
+    } else {
+      return std::unexpected(stored.error());
+    }
+    return {};
+  }
+
   Result<void> add(const Schedule& schedule) {
     ++read_.schedules;
     const auto found = store_.schedules(schedule.name);
@@ -208,12 +226,13 @@ Error cut_short(std::uint64_t lines) {
 
 Result<void> compare(const Counts& written, const Counts& read) {
   if (written == read) return {};
-  return fail(ErrorCode::invalid,
-              fmt::format("the export had {} queues, {} schedules, {} memos and {} tasks when it "
-                          "was written, and this file has {}, {}, {} and {}: lines are missing "
-                          "or were added",
-                          written.queues, written.schedules, written.memos, written.tasks,
-                          read.queues, read.schedules, read.memos, read.tasks));
+  return fail(
+      ErrorCode::invalid,
+      fmt::format("the export had {} queues, {} groups, {} schedules, {} memos and {} tasks "
+                  "when it was written, and this file has {}, {}, {}, {} and {}: lines are "
+                  "missing or were added",
+                  written.queues, written.groups, written.schedules, written.memos, written.tasks,
+                  read.queues, read.groups, read.schedules, read.memos, read.tasks));
 }
 
 ImportReport import_store(std::istream& in, Store& store, TimePoint now,

@@ -19,7 +19,7 @@ struct ImportReport {
   Counts added = {};
   Counts existing = {};             // existed already and are unchanged
   std::uint64_t key_held = 0;       // tasks left out: another one holds their unique key
-  std::uint64_t expired = 0;        // memos left out: their lifetime is over
+  std::uint64_t expired = 0;        // memos, and changes of groups, left out: their time is over
   std::optional<Error> error = {};  // why it stopped before the end; names the line or the task
 
   friend bool operator==(const ImportReport&, const ImportReport&) = default;

@@ -248,7 +248,7 @@ TEST_F(DamagedImport, a_bad_line_is_named_and_only_what_is_before_it_is_in) {
       {R"({"memo":{"key":"","value":""}})", "line 5: a key is needed"},
       {lines_[0], "line 5: the opening line of an export is not its first"},
       {R"({"end":{"tasks":2}})",
-       "line 5: the export had 0 queues, 0 schedules, 0 memos and 2 tasks"},
+       "line 5: the export had 0 queues, 0 groups, 0 schedules, 0 memos and 2 tasks"},
       {std::string(40, '['), "line 5: "},
   };
   for (const auto& [line, message] : bad) {
@@ -297,7 +297,7 @@ TEST_F(DamagedImport, another_format_is_refused_and_a_newer_minor_one_may_have_m
   lines_[4].insert(lines_[4].size() - 2, R"(,"colour":"red")");
   lines_[0] = header;
   EXPECT_THAT(error_of(run()), HasSubstr(R"(line 5: task."colour" is not known)"));
-  lines_[0] = R"({"millrace_export":{"format":1,"minor":2}})";
+  lines_[0] = R"({"millrace_export":{"format":1,"minor":3}})";
   lines_.insert(lines_.begin() + 1, R"({"colour":{"name":"red"}})");
   EXPECT_EQ(error_of(run()), "");
   EXPECT_EQ(tasks(), 5U);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/wire/archive.h"
+#include "api/wire/groups.h"
 #include "core/quote.h"
 #include "transfer/line_fields.h"
 
@@ -24,6 +25,14 @@ Result<Line> header_of(std::string_view value) {
                             header->format, format_number));
   }
   return Header{.newer = header->minor > minor_number};
+}
+
+// The change of a group, which must say something.
+Result<Line> group_of(wire::ArchiveLine& line) {
+  auto value = line.value<PutGroup>();
+  if (!value) return std::unexpected(std::move(value.error()));
+  if (!value->now) return fail(ErrorCode::invalid, "group.override is missing", "group.override");
+  return std::move(*value);
 }
 
 template <class T>
@@ -49,6 +58,7 @@ Result<Line> read_line(std::string_view text, bool newer) {
   if (!kind) return std::unexpected(kind.error());
   if (*kind == "task") return line_of<Task>(line);
   if (*kind == "queue") return line_of<Queue>(line);
+  if (*kind == "group") return group_of(line);
   if (*kind == "schedule") return line_of<Schedule>(line);
   if (*kind == "memo") return line_of<Memo>(line);
   if (*kind == header_key) {
@@ -63,7 +73,7 @@ Result<Line> read_line(std::string_view text, bool newer) {
   }
   if (newer) return Unknown{};
   return fail(ErrorCode::invalid,
-              fmt::format("{} is not known; known are queue, schedule, memo, task and end",
+              fmt::format("{} is not known; known are queue, group, schedule, memo, task and end",
                           in_quotes(*kind)));
 }
 

@@ -24,7 +24,7 @@ struct End {
 };
 struct Unknown {};  // a kind of line that only a newer Millrace knows
 
-using Line = std::variant<Unknown, Header, Queue, Schedule, Memo, Task, End>;
+using Line = std::variant<Unknown, Header, Queue, PutGroup, Schedule, Memo, Task, End>;
 
 // Most lines are tasks: reads one into `to`. False: the line is of another kind, and `to` is
 // unchanged.

@@ -27,6 +27,7 @@ void fields(A<HeaderFields> auto& of, auto& visit) {
 void fields(A<transfer::Counts> auto& of, auto& visit) {
   visit("queues", always(of.queues)), visit("schedules", always(of.schedules));
   visit("memos", always(of.memos)), visit("tasks", always(of.tasks));
+  visit("groups", of.groups);
 }
 
 struct EndFields {

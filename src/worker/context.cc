@@ -31,6 +31,9 @@ void Context::progress(double percent) {
 void Context::log(std::string line) {
   run_->log(std::move(line));
 }
+void Context::cost(std::uint32_t real) {
+  run_->cost(real);
+}
 std::string Context::checkpoint() const {
   return run_->checkpoint();
 }

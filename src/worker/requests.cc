@@ -180,7 +180,11 @@ WorkOrder Dispatcher::words_of(const Request& request) const {
   words.reports.reserve(request.reports.size());
   for (const RunPtr& run : request.reports) {
     const Ending& ending = run->ending();
-    words.reports.push_back({run->lease.id, run->lease.token, ending.outcome, ending.follow_ups});
+    words.reports.push_back({.id = run->lease.id,
+                             .token = run->lease.token,
+                             .outcome = ending.outcome,
+                             .follow_ups = ending.follow_ups,
+                             .cost = ending.cost});
   }
   for (const Wanted& each : request.wanted) {
     if (words.takes.empty() || request.apart) words.takes.push_back({.worker = options_.name});

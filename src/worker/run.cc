@@ -135,6 +135,11 @@ void Run::log(std::string text) {
   host_.run_has_signs(*this);
 }
 
+void Run::cost(std::uint32_t real) {
+  const Lock lock(mutex_);
+  cost_ = real;
+}
+
 Signs Run::take_signs() {
   const Lock lock(mutex_);
   signs_waiting_ = false;
@@ -281,7 +286,7 @@ Outcome Run::heard(Outcome outcome) const {
 
 void Run::close(Outcome outcome, bool with_follow_ups, bool by_handler) {
   closed_ = true;
-  ending_.emplace(Ending{.outcome = std::move(outcome), .by_handler = by_handler});
+  ending_.emplace(Ending{.outcome = std::move(outcome), .cost = cost_, .by_handler = by_handler});
   if (with_follow_ups) ending_->follow_ups = follow_ups_;
 }
 
@@ -342,7 +347,7 @@ bool Run::has_ending() const {
 
 void Run::replace_ending(Outcome outcome) {
   const Lock lock(mutex_);
-  ending_.emplace(Ending{.outcome = std::move(outcome)});
+  ending_.emplace(Ending{.outcome = std::move(outcome), .cost = cost_});
 }
 
 bool Run::answered(const Result<Settled>& settled) {

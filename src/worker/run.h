@@ -56,6 +56,7 @@ class RunHost {
 struct Ending {
   Outcome outcome = {};
   std::vector<NewTask> follow_ups = {};
+  std::optional<std::uint32_t> cost = std::nullopt;
   bool by_handler =
       true;  // false: the worker gave it back, because it was never begun or did not return
 };
@@ -97,6 +98,7 @@ class Run : public std::enable_shared_from_this<Run> {
   bool wait_for(Duration time);
   void progress(double percent);
   void log(std::string line);
+  void cost(std::uint32_t real);
   std::string checkpoint() const;
   // Sends a checkpoint and waits until it is stored.
   Result<void> save(std::string checkpoint);
@@ -172,6 +174,7 @@ class Run : public std::enable_shared_from_this<Run> {
   std::optional<Ending> ending_ GUARDED_BY(mutex_);
   std::optional<Result<Settled>> answer_ GUARDED_BY(mutex_);
   std::vector<NewTask> follow_ups_ GUARDED_BY(mutex_);
+  std::optional<std::uint32_t> cost_ GUARDED_BY(mutex_);
   std::size_t follow_up_bytes_ GUARDED_BY(mutex_) = 0;
   Signs signs_ GUARDED_BY(mutex_);
   // Checkpoints are counted: a later one replaces one that was not sent yet.

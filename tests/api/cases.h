@@ -29,6 +29,7 @@ std::vector<Case> work_cases();
 std::vector<Case> bulk_cases();
 std::vector<Case> waiting_bulk_cases();
 std::vector<Case> queue_cases();
+std::vector<Case> group_cases();
 std::vector<Case> schedule_cases();
 std::vector<Case> server_cases();
 

@@ -29,7 +29,7 @@ const Document& document() {
 std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (const auto& some : {task_cases(), work_cases(), bulk_cases(), waiting_bulk_cases(),
-                           queue_cases(), schedule_cases(), server_cases()}) {
+                           queue_cases(), group_cases(), schedule_cases(), server_cases()}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   for (const Operation& operation : document().operations()) {

@@ -53,6 +53,33 @@ TEST_F(ImportTest, an_export_comes_in_and_out_again) {
                                 HasSubstr("\"tasks\":2}}\n")));
 }
 
+TEST_F(ImportTest, rules_for_groups_and_what_single_ones_do_differently_come_in_and_out_again) {
+  const std::string queue =
+      R"({"queue":{"name":"mail","id":"01890000-0000-7000-8000-000000000000",)"
+      R"("groups":{"order":"fair","max_concurrent":2},"rate_of":"cost"}})"
+      "\n";
+  const std::string group =
+      R"({"group":{"queue":"mail","group":"a \"b\"","override":{"weight":3,"paused_until":"never"}}})"
+      "\n";
+  const std::string ended = R"({"group":{"queue":"mail","group":"c","override":{"weight":3,)"
+                            R"("until":"2026-01-02T03:04:05Z"}}})"
+                            "\n";
+  EXPECT_THAT(import(queue + group + ended),
+              AllOf(HasSubstr(R"("tasks":0,"groups":1})"), HasSubstr(R"("expired":1)")));
+  EXPECT_THAT(import(queue + group),
+              HasSubstr(R"("existing":{"queues":1,"schedules":0,"memos":0,"tasks":0,"groups":1})"));
+  const std::string out = exported();
+  EXPECT_THAT(out, AllOf(HasSubstr(group), HasSubstr(R"("tasks":0,"groups":1}})"),
+                         HasSubstr(R"("groups":{"order":"fair","max_concurrent":2})"),
+                         Not(HasSubstr("\"c\""))));
+  EXPECT_THAT(import(R"({"group":{"queue":"mail","group":"d"}})"),
+              HasSubstr("group.override is missing"));
+  EXPECT_THAT(import(R"({"group":{"queue":"mail","group":"d","override":{"weight":0}}})"),
+              HasSubstr("weight"));
+  EXPECT_THAT(import(R"({"group":{"queue":"nowhere","group":"d","override":{"weight":2}}})"),
+              HasSubstr("not_found"));
+}
+
 TEST_F(ImportTest, a_cut_or_empty_body_is_told) {
   EXPECT_THAT(import(std::string(header) + std::string(queue_line) + task_line(1)),
               AllOf(HasSubstr(R"("tasks":1})"), HasSubstr("without its closing line")));

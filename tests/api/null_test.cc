@@ -90,7 +90,7 @@ class NullTest : public ::testing::Test {
 TEST_F(NullTest, is_described_where_it_is_accepted) {
   std::size_t asked = 0;
   for (const auto& some :
-       {task_cases(), work_cases(), bulk_cases(), queue_cases(), schedule_cases()}) {
+       {task_cases(), work_cases(), bulk_cases(), queue_cases(), group_cases(), schedule_cases()}) {
     for (const Case& one : some) {
       const auto* properties = properties_of(document_.operation(one.operation));
       if (one.status >= 300 || !one.ordinary() || properties == nullptr) continue;

@@ -5,6 +5,7 @@
 #include <millrace/app.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -65,6 +66,15 @@ void send(const std::string& to, const std::string& file) {
   deeds.add(fmt::format("send {} {}", to, file));
 }
 
+struct Answer {
+  std::string text;
+  std::uint32_t tokens = 0;
+};
+Answer ask_model(const std::string& text) {
+  deeds.add("ask " + text);
+  return {.text = "So it is.", .tokens = 10};
+}
+
 // ---- The recipes, as the page has them ----
 
 struct Refund {
@@ -114,6 +124,25 @@ void handle_reports(App& app) {
   });
 }
 
+struct Prompt {
+  std::string text;
+};
+MILLRACE_FIELDS(Prompt, text)
+
+void handle_prompts(App& app) {
+  app.handle<Prompt>("prompts",
+                     {.concurrency = 20,
+                      .process_rate = Rate{.max = 100'000, .per = 1min},
+                      .rate_of = RateOf::cost,
+                      .groups = GroupRules{.process_rate = Rate{.max = 20'000, .per = 1min},
+                                           .rate_of = RateOf::cost}},
+                     [](const Prompt& prompt, Context& task) {
+                       const Answer answer = ask_model(prompt.text);
+                       task.cost(answer.tokens);
+                       return answer.text;
+                     });
+}
+
 // ---- The tests ----
 
 template <class T>
@@ -133,6 +162,7 @@ class Recipes : public ::testing::Test {
                                  AppOptions{.idle = 100ms, .log = [](std::string_view) {}});
     handle_refunds(*app_);
     handle_reports(*app_);
+    handle_prompts(*app_);
     must(app_->start());
     deeds.take();
   }
@@ -209,6 +239,17 @@ TEST_F(Recipes, a_report_does_not_start_over) {
   EXPECT_THAT(deeds.take(), ElementsAre("collect", "render", "send ann@example.com May.table.pdf"));
 }
 
+TEST_F(Recipes, a_budget_of_tokens_is_used_by_what_runs_really_cost) {
+  // As estimated, only the first of a group would fit into its minute.
+  std::vector<TaskId> ids;
+  for (int i = 0; i < 3; ++i) {
+    const PutOptions options{.group = "acme", .cost = 15'000};
+    ids.push_back(must(app_->client().put("prompts", Prompt{.text = "why?"}, options)).id);
+  }
+  for (const TaskId& id : ids) EXPECT_EQ(end_of(id).result, R"("So it is.")");
+  EXPECT_THAT(deeds.take(), SizeIs(3));
+}
+
 TEST(RecipesPage, has_the_code_that_is_compiled_here) {
   const std::string page = read_file(MILLRACE_ROOT "/docs/recipes.md");
   const std::string compiled = read_file(MILLRACE_ROOT "/tests/docs/recipes_test.cc");
@@ -220,7 +261,7 @@ TEST(RecipesPage, has_the_code_that_is_compiled_here) {
     EXPECT_THAT(compiled, HasSubstr(code)) << "copy it to the recipes of this test";
     ++blocks;
   }
-  EXPECT_EQ(blocks, 2);
+  EXPECT_EQ(blocks, 3);
 }
 
 }  // namespace

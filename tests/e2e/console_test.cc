@@ -263,6 +263,41 @@ TEST_F(ConsoleTest, queues_are_made_changed_stopped_and_removed) {
 
 // ---- dead letters ------------------------------------------------------------------------------
 
+TEST_F(ConsoleTest, groups_are_listed_limited_paused_and_reset) {
+  run({"queues", "create", "emails", "--group-order", "fair", "--group-max-concurrent", "2",
+       "--group-rate", "100/1m"});
+  EXPECT_THAT(out_of({"queues", "show", "emails"}), HasSubstr("fair, at most 2 run, 100 in 1m"));
+  EXPECT_THAT(run({"groups", "emails"}).err, HasSubstr("No group of emails has tasks"));
+  for (int i = 0; i < 3; ++i) out_of({"put", "emails", "{}", "--group", "acme", "--cost", "7"});
+  const std::string id = out_of({"put", "emails", "{}", "--group", "a b/c"});
+  EXPECT_THAT(out_of({"task", id}), AllOf(HasSubstr("a b/c"), Not(HasSubstr("cost"))));
+  const std::string list = out_of({"groups", "emails"});
+  EXPECT_THAT(list, AllOf(StartsWith("GROUP"), HasSubstr("acme"), HasSubstr("a b/c")));
+  EXPECT_LT(list.find("acme"), list.find("a b/c")) << "those with most tasks come first";
+  EXPECT_THAT(run({"groups", "emails", "--most", "1"}).err, HasSubstr("and 1 more"));
+  EXPECT_THAT(out_of({"groups", "emails", "--json"}),
+              HasSubstr(R"({"queue":"emails","group":"acme","waiting":3,"ready":3,"running":0)"));
+
+  EXPECT_THAT(
+      run({"groups", "set", "emails", "acme", "--max-concurrent", "3", "--until", "2h"}).err,
+      HasSubstr("changed the group acme of emails: at most 3 run, ends in 2h"));
+  EXPECT_THAT(run({"groups", "pause", "emails", "a b/c"}).err,
+              HasSubstr("paused the group a b/c of emails: paused"));
+  EXPECT_THAT(out_of({"task", "explain", id}), HasSubstr("is paused until it is resumed"));
+  EXPECT_THAT(out_of({"groups", "show", "emails", "acme"}),
+              AllOf(HasSubstr("waiting"), HasSubstr("at most 3 run, ends in")));
+  EXPECT_EQ(run({"groups", "resume", "emails", "a b/c"}).exit, 0);
+  EXPECT_THAT(out_of({"groups", "reset", "emails", "acme", "--json"}), Not(HasSubstr("override")));
+  EXPECT_THAT(
+      out_of({"groups", "set", "emails", "acme", "--weight", "3", "--rate", "none", "--json"}),
+      HasSubstr(R"("override":{"weight":3})"));
+  EXPECT_EQ(run({"queues", "change", "emails", "--group-order", "none"}).exit, 0);
+  const Ran refused = run({"groups", "set", "emails", "acme", "--weight", "3"});
+  EXPECT_EQ(refused.exit, 1);
+  EXPECT_THAT(refused.err, HasSubstr("has no rules for groups"));
+  EXPECT_EQ(run({"groups", "nowhere"}).exit, 5);
+}
+
 TEST_F(ConsoleTest, a_callback_that_needs_a_setting_is_put_and_told) {
   for (const char* url :
        {"http://127.0.0.1:9/x", "http://localhost", "https://[::1]/", "http://10.1.2.3"}) {

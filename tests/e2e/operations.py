@@ -12,6 +12,7 @@ import dataclasses
 TASK, TASK_ID = "task", "task id"  # in a path also its number
 QUEUE, QUEUE_REF, QUEUE_NAME = "queue", "queue in JSON", "queue name"
 SCHEDULE, WORKER, BULK, KEY, NOTHING = "schedule", "worker", "bulk operation", "key", "nothing"
+GROUP = "group"  # any text; each queue has its own
 
 # What stands in a request for something that the test makes for it.
 REF = "<the thing that the place names>"
@@ -87,6 +88,8 @@ SETTLED = {"token": LEASE_TOKEN, **DONE}
 FOLLOW_UPS = puts("body follow_ups[].", lambda task: {**SETTLED, "follow_ups": [task]})
 FOLLOW_UPS_OF_WORK = puts("body settle[].follow_ups[].", lambda task: {
     "settle": [{"id": LEASED, **SETTLED, "follow_ups": [task]}]}, own_result=True)
+
+ONE_GROUP = {"queue": OWN, "group": "a / group"}
 
 
 OPERATIONS = {
@@ -167,6 +170,11 @@ OPERATIONS = {
     "clearQueue": Operation("admin", (on(QUEUE),)),
     "getQueueStats": Operation("read", (on(QUEUE),)),
     "getQueueTypes": Operation("read", (on(QUEUE),)),
+    "listGroups": Operation("read", (on(QUEUE),)),
+    "getGroup": Operation("read", (on(QUEUE), At("path group", GROUP, answer=FREE)), path=ONE_GROUP),
+    "changeGroup": Operation("admin", (on(QUEUE, {"paused": False}), At("path group", GROUP, {"paused": False}, answer=FREE)),
+                             path=ONE_GROUP),
+    "resetGroup": Operation("admin", (on(QUEUE), At("path group", GROUP, answer=FREE)), path=ONE_GROUP),
     "getStats": Operation("read", (plain(),)),
 
     # ---- Schedules ----
@@ -207,7 +215,12 @@ OPERATIONS = {
 
 # Parameters that name nothing that could be hidden: filters on tasks that are seen, pages, times, and how to answer.
 HARMLESS = {
+<<<<<<< HEAD
     "state", "type", "client_id", "group", "tag", "priority", "created_from", "created_until", "parked", "text", "error_code", "error_group",
     "limit", "cursor", "full", "preview", "wait", "for", "count", "by", "step", "from", "until", "after", "most", "event", "force",
+=======
+    "state", "type", "client_id", "group", "tag", "priority", "created_from", "created_until", "text", "error_code", "error_group",
+    "name", "limit", "cursor", "full", "preview", "wait", "for", "count", "by", "step", "from", "until", "after", "most", "event", "force",
+>>>>>>> w-api
     "Idempotency-Key", "X-Request-Id", "X-Requested-By", "Last-Event-ID",
 }

@@ -40,7 +40,7 @@ struct Progress {
 };
 
 using Item = std::variant<Failure, Note, Put, Settled, Extended, Lease, Overdue, Progress, Task,
-                          TaskState, Queue, QueueCounts, Schedule, Memo>;
+                          TaskState, Queue, QueueCounts, Group, Schedule, Memo>;
 using Answer = std::vector<Item>;
 
 // Where the two differ, in words; nullopt if they agree. `expected` is the reference's answer.

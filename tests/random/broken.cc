@@ -4,6 +4,7 @@
 #include <map>
 #include <ostream>
 
+#include "core/validate.h"
 #include "store/forwarding.h"
 #include "store/store.h"
 #include "tests/support/model_store.h"
@@ -143,6 +144,65 @@ class BlindSchedule : public Broken {
   }
 };
 
+class BlindGroup : public Broken {
+ public:
+  Result<Group> put_group(const PutGroup& change, TimePoint now) override {
+    auto changed = change;
+    const auto page = Broken::groups({.queue = change.queue, .name = change.name}, now);
+    if (page) changed.seen = page->groups.front().override;
+    return Broken::put_group(changed, now);
+  }
+};
+
+class NoCorrection : public BrokenSettle {
+  void change(Settlement& settlement) override { settlement.cost.reset(); }
+};
+
+// Works by other rules for groups than it says.
+class OtherRules : public Broken {
+ public:
+  Result<Queue> put_queue(const QueueSettings& settings, PutQueue mode, TimePoint now) override {
+    const bool there = Broken::queues(QueueRef(settings.name)).has_value();
+    auto changed = settings;
+    // What is refused stays refused.
+    if (settings.groups && validate(settings)) change(*changed.groups);
+    auto result = Broken::put_queue(changed, mode, now);
+    if (result && (mode.replaces || !there)) said_[settings.name] = settings.groups;
+    if (result) result->settings.groups = said_[settings.name];
+    return result;
+  }
+  Result<std::vector<Queue>> queues(const std::optional<QueueRef>& queue) override {
+    auto result = Broken::queues(queue);
+    if (!result) return result;
+    for (auto& each : *result) each.settings.groups = said_[each.settings.name];
+    return result;
+  }
+
+ protected:
+  virtual void change(GroupRules& rules) = 0;
+  std::map<std::string, std::optional<GroupRules>> said_;
+};
+
+class RetriesPass : public OtherRules {
+  void change(GroupRules& rules) override { rules.retry_holds = false; }
+};
+
+class NoTurns : public OtherRules {
+  void change(GroupRules& rules) override {
+    if (rules.order == GroupOrder::fair) rules.order = GroupOrder::arrival;
+  }
+};
+
+class OneTooMany : public OtherRules {
+  void change(GroupRules& rules) override {
+    if (rules.order != GroupOrder::serial && rules.max_concurrent) ++*rules.max_concurrent;
+  }
+};
+
+class CountsTasks : public OtherRules {
+  void change(GroupRules& rules) override { rules.rate_of = RateOf::tasks; }
+};
+
 class LatePromotion : public Broken {
  public:
   Result<Advanced> advance(TimePoint now, std::size_t limit) override {
@@ -181,6 +241,12 @@ const std::vector<Defect>& defects() {
       {"SwapsWithoutComparing", make<BlindSwap>},
       {"ChangesAQueueWithoutLooking", make<BlindQueue>},
       {"ChangesAScheduleWithoutLooking", make<BlindSchedule>},
+      {"ChangesAGroupWithoutLooking", make<BlindGroup>},
+      {"NeverCorrectsACost", make<NoCorrection>},
+      {"PassesOverRetriesOfASerialGroup", make<RetriesPass>},
+      {"GivesGroupsNoTurns", make<NoTurns>},
+      {"RunsOneTooManyOfAGroup", make<OneTooMany>},
+      {"CountsTasksWhereItSaysCosts", make<CountsTasks>},
       {"PromotesAMillisecondLate", make<LatePromotion>},
       {"SkipsATaskBetweenPages", make<ShortList>},
   };

@@ -79,6 +79,7 @@ std::string show(const SettlePart& part) {
   if (part.until_skew != Duration::zero()) text += " until " + show(part.until_skew);
   if (!settlement.started) text += " not started";
   text += fmt::format(" ready {} {}", show(settlement.ready), show(settlement.counters));
+  if (settlement.cost) text += fmt::format(" cost {}", *settlement.cost);
   if (!settlement.result.empty()) text += " result " + show(settlement.result);
   if (settlement.checkpoint) text += " checkpoint " + show(*settlement.checkpoint);
   if (settlement.error) text += " " + show(*settlement.error);
@@ -147,6 +148,9 @@ std::string show_all(const std::vector<T>& values) {
 
 struct Describe {
   std::string operator()(const PutStep& step) const { return "put " + show_all(step.tasks); }
+  std::string operator()(const PutAllStep& step) const {
+    return "put all or none of " + show_all(step.tasks);
+  }
   std::string operator()(const WorkStep& step) const {
     std::string text;
     for (const auto& part : step.settlements) text += show(part) + "; ";
@@ -190,6 +194,16 @@ struct Describe {
   }
   std::string operator()(const ClearStep& step) const {
     return fmt::format("clear {} of {}", step.limit, show(step.queue));
+  }
+  std::string operator()(const PutGroupStep& step) const {
+    return fmt::format("put group {} of {}: {}, seen {}", show(step.change.name),
+                       show(step.change.queue), show(step.change.now), show(step.change.seen));
+  }
+  std::string operator()(const GroupsStep& step) const {
+    const auto& request = step.request;
+    return fmt::format("{} of {}, limit {}",
+                       request.name ? "group " + show(*request.name) : "groups",
+                       show(request.queue), request.limit);
   }
   std::string operator()(const PutScheduleStep& step) const {
     if (!step.mode.seen) return (step.mode.replaces ? "put " : "create ") + show(step.schedule);

@@ -29,7 +29,7 @@ std::optional<Defeat> fight(const Duel& duel, const Sequence& sequence) {
 }
 
 std::optional<Report> try_seed(const Duel& duel, std::uint64_t seed, std::size_t length) {
-  auto sequence = generate(seed, length, duel.subject()->traits().graphs);
+  auto sequence = generate(seed, length, abilities_of(duel.subject()->traits()));
   if (!fight(duel, sequence)) return std::nullopt;
   sequence = shrink(duel, std::move(sequence));
   const auto defeat = fight(duel, sequence);

@@ -33,13 +33,17 @@ bool is_running(TaskState state) {
 
 }  // namespace
 
-Sequence generate(std::uint64_t seed, std::size_t length, bool graphs) {
-  return Generator(seed, graphs).run(length);
+Abilities abilities_of(const Traits& traits) {
+  return {.graphs = traits.graphs, .groups = traits.groups};
 }
 
-Generator::Generator(std::uint64_t seed, bool graphs)
+Sequence generate(std::uint64_t seed, std::size_t length, Abilities can) {
+  return Generator(seed, can).run(length);
+}
+
+Generator::Generator(std::uint64_t seed, Abilities can)
     : dice_(seed),
-      graphs_(graphs),
+      can_(can),
       scale_(dice_.percent(4) ? 15 : 1),
       crowd_(scale_ * (dice_.percent(10) ? 3 : 60)),
       model_(std::make_unique<ModelStore>()),
@@ -60,9 +64,9 @@ Sequence Generator::run(std::size_t length) {
     add(PutQueueStep{.settings = settings(queue), .mode = PutQueue::create});
   }
   while (sequence.size() < length) {
-    add(sequence.size() % look_every == 0 ? Call(LookStep{}) : next());
+    add(sequence.size() % look_every == 0 ? Call(LookStep{can_.groups}) : next());
   }
-  add(LookStep{});
+  add(LookStep{can_.groups});
   return sequence;
 }
 
@@ -73,7 +77,7 @@ std::vector<TimePoint> Generator::coming_moments() {
   const auto consider = [&](std::optional<TimePoint> moment) {
     if (moment && *moment > now_ && *moment < now_ + 1h) moments.push_back(*moment);
   };
-  const auto kind = dice_.below(7);
+  const auto kind = dice_.below(8);
   for (const auto& task : tasks_) {
     const auto keep = settings_of(task.queue).keep_completed.for_time.value_or(0ms);
     if (kind == 0) consider(task.start);
@@ -85,9 +89,16 @@ std::vector<TimePoint> Generator::coming_moments() {
   }
   for (const auto& queue : queues_) {
     if (kind == 5) consider(queue.settings.paused_until);
+    if (kind != 6 || !queue.settings.groups) continue;
+    const auto page = model_.store().groups({.queue = queue.settings.name, .limit = 1000}, now_);
+    for (const auto& group : page.value_or(GroupPage{}).groups) {
+      if (!group.override) continue;
+      consider(group.override->until);
+      consider(group.override->paused_until);
+    }
   }
   for (const auto& memo : model_.store().recall({}, now_).value_or(std::vector<Memo>{})) {
-    if (kind == 6) consider(memo.expires);
+    if (kind == 7) consider(memo.expires);
   }
   return moments;
 }
@@ -126,7 +137,9 @@ void Generator::look_around() {
 
 Call Generator::next() {
   const auto roll = dice_.below(100);
-  if (roll < (tasks_.size() < crowd_ ? 22U : lonely() ? 1U : 8U)) return put();
+  if (roll < (tasks_.size() < crowd_ ? 22U : lonely() ? 1U : 8U)) {
+    return can_.graphs && dice_.percent(12) ? Call(put_all()) : put();
+  }
   if (roll < 56) return work();
   if (roll < 60) return DueStep{.limit = some_limit(10 * scale_, limits::max_due)};
   if (roll < 63) {
@@ -164,7 +177,7 @@ ListStep Generator::list() {
   while (dice_.percent(40)) request.states.push_back(static_cast<TaskState>(dice_.below(9)));
   if (dice_.percent(10)) request.type = dice_.word("type", 3);
   if (dice_.percent(10)) request.client_id = dice_.word("client", 3);
-  if (dice_.percent(10)) request.group = dice_.word("group", 3);
+  if (dice_.percent(10)) request.group = some_group();
   if (dice_.percent(10)) request.tag = dice_.word("tag", 3);
   if (dice_.percent(10)) request.priority = static_cast<std::uint8_t>(dice_.below(10));
   const auto moment = [&] {

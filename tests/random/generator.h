@@ -13,8 +13,15 @@
 
 namespace millrace::test {
 
-// The same seed and length, the same sequence. `graphs`: tasks may wait for others.
-Sequence generate(std::uint64_t seed, std::size_t length, bool graphs = false);
+// What the stores can do that not every store can.
+struct Abilities {
+  bool graphs = false;  // tasks may wait for others, and puts may be all or none
+  bool groups = false;  // queues may have rules for groups, and rates of cost
+};
+Abilities abilities_of(const Traits& traits);
+
+// The same seed and length, the same sequence.
+Sequence generate(std::uint64_t seed, std::size_t length, Abilities can = {});
 
 inline constexpr std::uint32_t queue_count = 4;
 inline constexpr std::array<const char*, queue_count> queue_names = {"mail", "bulk", "slow",
@@ -22,7 +29,7 @@ inline constexpr std::array<const char*, queue_count> queue_names = {"mail", "bu
 
 class Generator {
  public:
-  explicit Generator(std::uint64_t seed, bool graphs = false);
+  explicit Generator(std::uint64_t seed, Abilities can = {});
 
   Sequence run(std::size_t length);
 
@@ -47,6 +54,7 @@ class Generator {
   std::string bytes();
   std::vector<NewTask> follow_ups(std::uint32_t percent);
   PutStep put();
+  PutAllStep put_all();
 
   // Working.
   WorkStep work();
@@ -71,6 +79,12 @@ class Generator {
   PutScheduleStep put_schedule();
   QueueSettings settings(std::uint32_t queue);
   void add_limits(QueueSettings& settings);
+  Rate rate();
+  GroupRules group_rules();
+  std::string some_group();
+  PutGroupStep put_group();
+  GroupOverride group_override();
+  GroupsStep groups();
   Keep keep();
   Schedule schedule();
   FireStep fire();
@@ -85,6 +99,8 @@ class Generator {
   void spoil(SettlePart& part);
   void spoil(TakeRequest& request);
   void spoil(QueueSettings& settings);
+  void spoil(GroupRules& rules);
+  void spoil(PutGroup& change);
   void spoil(Schedule& schedule);
 
   // Picking.
@@ -98,7 +114,7 @@ class Generator {
   QueueSettings settings_of(const std::string& queue);
 
   Dice dice_;
-  const bool graphs_;
+  const Abilities can_;
   // Most sequences are small, so that calls affect each other; a few have crowds of tasks.
   std::uint32_t scale_ = 1;
   std::size_t crowd_ = 0;  // above it fewer are put: few tasks have longer lives

@@ -188,6 +188,36 @@ void Generator::spoil(QueueSettings& settings) {
       [&] { settings.retry = bad_rules(); },
       [&] { settings.types = {{.type = "twice"}, {.type = "twice"}}; },
       [&] { settings.keep_dead.for_time = -1ms; },
+      [&] { settings.dead_letter_queue = "$internal"; },
+  };
+  dice_.pick(ways)();
+}
+
+void Generator::spoil(GroupRules& rules) {
+  const Ways ways = {
+      [&] { rules.max_concurrent = 0; },
+      [&] { rules.max_concurrent = 2, rules.order = GroupOrder::serial; },
+      [&] { rules.process_rate = Rate{.max = 0}; },
+      [&] { rules.max_depth = 0; },
+      [&] { rules.weight = 0; },
+      [&] { rules.weight = limits::max_weight + 1; },
+  };
+  dice_.pick(ways)();
+}
+
+void Generator::spoil(PutGroup& change) {
+  change.now.emplace(GroupOverride{.weight = 2});
+  const Ways ways = {
+      [&] { change.name.clear(); },
+      [&] { change.name = too_long(limits::max_label); },
+      [&] { change.name = "line\nbreak"; },
+      [&] { change.now->max_concurrent = 0; },
+      [&] { change.now->process_rate = Rate{.max = 0}; },
+      [&] { change.now->max_depth = 0; },
+      [&] { change.now->weight = 0; },
+      [&] { change.now->weight = limits::max_weight + 1; },
+      [&] { change.now->paused_until = last_time + 1ms; },
+      [&] { change.now->until = last_time + 1ms; },
   };
   dice_.pick(ways)();
 }

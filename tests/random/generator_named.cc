@@ -12,6 +12,7 @@ Call Generator::next_named() {
   const auto queue = dice_.below(queue_count);
   const auto all = dice_.percent(50);
   const auto roll = dice_.below(100);
+  if (can_.groups && dice_.percent(25)) return dice_.percent(70) ? Call(put_group()) : groups();
   if (roll < 22) return put_queue(queue);
   if (roll < 26) return QueuesStep{all ? std::nullopt : std::optional(some_queue())};
   if (roll < 30) return RemoveQueueStep{.queue = some_queue(), .force = dice_.percent(40)};
@@ -69,6 +70,10 @@ QueueSettings Generator::settings(std::uint32_t queue) {
     if (dice_.percent(30)) settings.types.back().keep_dead = Keep{.for_time = soon()};
   }
   if (dice_.percent(5)) settings.dead_letters = false;
+  if (dice_.percent(12)) {
+    settings.dead_letter_queue =
+        dice_.percent(95) ? queue_names[dice_.below(queue_count)] : "ghost";
+  }
   if (dice_.percent(40)) settings.keep_completed = keep();
   if (dice_.percent(40)) settings.keep_dead = keep();
   if (dice_.percent(10)) settings.description = dice_.word("description", 9) + odd_text();
@@ -80,14 +85,69 @@ QueueSettings Generator::settings(std::uint32_t queue) {
 }
 
 void Generator::add_limits(QueueSettings& settings) {
-  const auto rate = [&] {
-    return Rate{.max = dice_.between(1U, 6U), .per = dice_.between(10ms, 10s)};
-  };
   if (dice_.percent(30)) settings.max_concurrent = dice_.between(1U, 4U);
   if (dice_.percent(20)) settings.max_depth = dice_.between(2U, 12U);
   if (dice_.percent(10)) settings.max_task_size = dice_.percent(80) ? 1024 : 1U << 24U;
   if (dice_.percent(12)) settings.put_rate = rate();
   if (dice_.percent(20)) settings.process_rate = rate();
+  if (!can_.groups) return;
+  if (dice_.percent(settings.process_rate ? 50 : 5)) settings.rate_of = RateOf::cost;
+  if (dice_.percent(55)) settings.groups = group_rules();
+}
+
+Rate Generator::rate() {
+  return {.max = dice_.between(1U, 6U), .per = dice_.between(10ms, 10s)};
+}
+
+// ---- Groups -----------------------------------------------------------------------------------
+
+GroupRules Generator::group_rules() {
+  GroupRules rules{.order = static_cast<GroupOrder>(dice_.below(3))};
+  if (dice_.percent(40)) {
+    rules.max_concurrent =
+        rules.order == GroupOrder::serial ? 1 : dice_.between(1U, dice_.percent(80) ? 2U : 4U);
+  }
+  if (dice_.percent(25)) rules.process_rate = rate();
+  if (dice_.percent(50)) rules.rate_of = RateOf::cost;
+  if (dice_.percent(15)) rules.max_depth = dice_.between(1U, 5U);
+  if (dice_.percent(25)) rules.weight = dice_.between(1U, 5U);
+  if (dice_.percent(35)) rules.retry_holds = false;
+  if (dice_.percent(3)) spoil(rules);
+  return rules;
+}
+
+std::string Generator::some_group() {
+  return dice_.percent(96) ? dice_.word("group", 3) : odd_text();
+}
+
+PutGroupStep Generator::put_group() {
+  PutGroup change{.queue = some_queue(), .name = some_group()};
+  std::optional<GroupOverride> stored;
+  const auto page = model_.store().groups({.queue = change.queue, .name = change.name}, now_);
+  if (page && !page->groups.empty()) stored = page->groups.front().override;
+  change.seen = stored;
+  if (dice_.percent(8)) change.seen = group_override();
+  if (dice_.percent(4)) change.seen.reset();
+  if (dice_.percent(75)) change.now = group_override();
+  if (dice_.percent(4)) spoil(change);
+  return {change};
+}
+
+GroupOverride Generator::group_override() {
+  GroupOverride override;
+  if (dice_.percent(35)) override.max_concurrent = dice_.between(1U, 4U);
+  if (dice_.percent(20)) override.process_rate = rate();
+  if (dice_.percent(15)) override.max_depth = dice_.between(1U, 6U);
+  if (dice_.percent(35)) override.weight = dice_.between(1U, 9U);
+  if (dice_.percent(20)) override.paused_until = dice_.percent(70) ? now_ + soon() : never;
+  if (dice_.percent(40)) override.until = dice_.percent(90) ? now_ + soon() : now_ - soon();
+  return override;
+}
+
+GroupsStep Generator::groups() {
+  GroupsStep step{{.queue = some_queue(), .limit = some_limit(4, limits::max_page)}};
+  if (dice_.percent(40)) step.request.name = dice_.percent(97) ? some_group() : "";
+  return step;
 }
 
 Keep Generator::keep() {

@@ -35,6 +35,7 @@ Task Generator::old_task() {
   task.metadata = put.metadata;
   task.tags = put.tags;
   task.parent = put.parent;
+  task.cost = put.cost;
   task.start_by = put.start_by;
   task.state = static_cast<TaskState>(dice_.below(state_count));
   // Never a moment at which the generator put a task: the witness tells lives apart by it.

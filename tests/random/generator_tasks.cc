@@ -32,6 +32,28 @@ PutStep Generator::put() {
   return step;
 }
 
+// Some wait for each other, whichever comes first; sometimes in a cycle.
+PutAllStep Generator::put_all() {
+  PutAllStep step;
+  const auto most = dice_.between(1U, 6 * scale_);
+  while (step.tasks.size() < most) {
+    auto& task = step.tasks.emplace_back(new_task());
+    if (task.unique && !dice_.percent(3)) {
+      task.unique->on_conflict = OnConflict::keep;
+      task.unique->max_delay.reset();
+    }
+  }
+  for (auto& task : step.tasks) {
+    if (!dice_.percent(40)) continue;
+    const auto& other = dice_.pick(step.tasks);
+    if (!dice_.percent(5) && (other.id == task.id || other.after)) continue;
+    if (!task.after) task.after.emplace();
+    const auto& known = task.after->tasks;
+    if (std::ranges::find(known, other.id) == known.end()) task.after->tasks.push_back(other.id);
+  }
+  return step;
+}
+
 NewTask Generator::new_task() {
   NewTask task;
   // Sometimes the id of a task that exists, or existed.
@@ -51,8 +73,10 @@ NewTask Generator::new_task() {
   }
   if (dice_.percent(25)) add_policy(task);
   if (dice_.percent(30)) add_labels(task);
+  if (can_.groups && dice_.percent(60)) task.group = some_group();
+  if (dice_.percent(25)) task.cost = dice_.below(9);
   const bool replaces = task.unique && task.unique->on_conflict != OnConflict::keep;
-  if (graphs_ && dice_.percent(replaces ? 2 : 25)) add_parents(task);
+  if (can_.graphs && dice_.percent(replaces ? 2 : 25)) add_parents(task);
   if (dice_.percent(2)) spoil(task);
   return task;
 }
@@ -204,6 +228,7 @@ SettlePart Generator::held_part(const TaskId& id) {
     part.settlement = decide(*lease, outcome(), queue, server, now_, dice_.share());
     if (part.settlement.event == Event::give_back) part.settlement.started = dice_.percent(50);
     if (dice_.percent(25)) part.settlement.checkpoint = checkpoint();
+    if (dice_.percent(25)) part.settlement.cost = dice_.below(12);
     const auto task = std::ranges::find(tasks_, id, &Task::id);
     if (task != tasks_.end() && task->cancel_requested && dice_.percent(60)) {
       part.settlement = decide_cancelled(part.settlement, now_);

@@ -40,6 +40,10 @@ struct ExtendPart {
 struct PutStep {
   std::vector<NewTask> tasks;
 };
+// All of the tasks or none.
+struct PutAllStep {
+  std::vector<NewTask> tasks;
+};
 struct WorkStep {
   std::vector<SettlePart> settlements;
   std::vector<ExtendPart> extensions;
@@ -101,6 +105,13 @@ struct ClearStep {
   QueueRef queue;
   std::size_t limit = 10;
 };
+struct PutGroupStep {
+  PutGroup change;
+};
+// One group, or all pages of a list.
+struct GroupsStep {
+  GroupsRequest request;
+};
 struct PutScheduleStep {
   Schedule schedule;
   PutSchedule mode = PutSchedule::replace;
@@ -129,14 +140,16 @@ struct RecallStep {
   Recall request;
 };
 struct WaitStep {};
-// Reads everything that can be seen.
-struct LookStep {};
+// Reads everything that can be seen; groups only of stores that have them.
+struct LookStep {
+  bool groups = false;
+};
 
-using Call = std::variant<PutStep, WorkStep, DueStep, SettleDueStep, AdvanceStep, FindStep,
-                          ListStep, CountsStep, CancelStep, RetryStep, RemoveStep, UpdateStep,
-                          RestoreStep, PutQueueStep, QueuesStep, RemoveQueueStep, ClearStep,
-                          PutScheduleStep, RemoveScheduleStep, SchedulesStep, FireStep,
-                          RememberStep, RecallStep, WaitStep, LookStep>;
+using Call = std::variant<PutStep, PutAllStep, WorkStep, DueStep, SettleDueStep, AdvanceStep,
+                          FindStep, ListStep, CountsStep, CancelStep, RetryStep, RemoveStep,
+                          UpdateStep, RestoreStep, PutQueueStep, QueuesStep, RemoveQueueStep,
+                          ClearStep, PutGroupStep, GroupsStep, PutScheduleStep, RemoveScheduleStep,
+                          SchedulesStep, FireStep, RememberStep, RecallStep, WaitStep, LookStep>;
 
 struct Operation {
   TimePoint now{};

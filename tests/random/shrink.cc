@@ -97,6 +97,7 @@ bool shrink_batches(const Duel& duel, Sequence& sequence) {
   bool smaller = false;
   for (std::size_t step = 0; step < sequence.size(); ++step) {
     smaller |= drop_items(duel, sequence, step, &PutStep::tasks);
+    smaller |= drop_items(duel, sequence, step, &PutAllStep::tasks);
     smaller |= drop_items(duel, sequence, step, &WorkStep::settlements);
     smaller |= drop_items(duel, sequence, step, &WorkStep::extensions);
     smaller |= drop_items(duel, sequence, step, &WorkStep::takes);
@@ -116,8 +117,9 @@ std::vector<Change> plainer_task() {
   const auto each = [](auto change) -> Change {
     return [change](Operation& operation) {
       auto* put = std::get_if<PutStep>(&operation.call);
-      if (put == nullptr) return;
-      for (auto& task : put->tasks) change(task);
+      auto* all = std::get_if<PutAllStep>(&operation.call);
+      if (put == nullptr && all == nullptr) return;
+      for (auto& task : put != nullptr ? put->tasks : all->tasks) change(task);
     };
   };
   return {
@@ -135,6 +137,9 @@ std::vector<Change> plainer_task() {
       }),
       each([](NewTask& task) { task.priority = default_priority; }),
       each([](NewTask& task) { task.held = false; }),
+      each([](NewTask& task) { task.group = {}; }),
+      each([](NewTask& task) { task.cost = 1; }),
+      each([](NewTask& task) { task.after = {}; }),
       each([](NewTask& task) { task.start = {}, task.delay = {}; }),
       each([](NewTask& task) { task.start_by = {}; }),
       each([](NewTask& task) { task.unique = {}; }),
@@ -164,6 +169,21 @@ std::vector<Change> plainer_queue() {
       each([](QueueSettings& queue) { queue.max_concurrent = {}; }),
       each([](QueueSettings& queue) { queue.max_depth = {}; }),
       each([](QueueSettings& queue) { queue.put_rate = queue.process_rate = {}; }),
+      each([](QueueSettings& queue) { queue.rate_of = {}; }),
+      each([](QueueSettings& queue) { queue.groups = {}; }),
+      each([](QueueSettings& queue) {
+        if (queue.groups) queue.groups = GroupRules{.order = queue.groups->order};
+      }),
+      each([](QueueSettings& queue) {
+        if (queue.groups) queue.groups->order = {};
+      }),
+      each([](QueueSettings& queue) {
+        if (queue.groups) queue.groups->process_rate = {};
+      }),
+      each([](QueueSettings& queue) {
+        if (queue.groups) queue.groups->max_concurrent = {};
+      }),
+      each([](QueueSettings& queue) { queue.dead_letter_queue = {}; }),
       each([](QueueSettings& queue) { queue.ageing = {}; }),
       each([](QueueSettings& queue) { queue.timeout = {}; }),
       each([](QueueSettings& queue) { queue.types = {}, queue.retry = {}, queue.max_lost = {}; }),
@@ -178,6 +198,11 @@ std::vector<Change> plainer_work() {
         auto* work = std::get_if<WorkStep>(&operation.call);
         if (work == nullptr) return;
         for (auto& part : work->settlements) part.settlement.follow_ups.clear();
+      },
+      [](Operation& operation) {
+        auto* work = std::get_if<WorkStep>(&operation.call);
+        if (work == nullptr) return;
+        for (auto& part : work->settlements) part.settlement.cost.reset();
       },
       [](Operation& operation) {
         auto* work = std::get_if<WorkStep>(&operation.call);

@@ -1,6 +1,7 @@
 #include "tests/random/side.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/decide.h"
 #include "core/transition.h"
@@ -73,6 +74,14 @@ Answer Side::puts(const Result<std::vector<Result<Put>>>& results) {
   for (const auto& result : *results) {
     answer.push_back(result ? Item(comparable(*result)) : Item(failure(result.error())));
   }
+  return answer;
+}
+
+Answer Side::call(const PutAllStep& step, TimePoint now) {
+  const auto results = store_->put_all(step.tasks, now);
+  if (!results) return {failure(results.error())};
+  Answer answer;
+  for (const Put& put : *results) answer.emplace_back(comparable(put));
   return answer;
 }
 
@@ -230,6 +239,26 @@ Answer Side::call(const ClearStep& step, TimePoint now) {
   const auto removed = store_->clear(step.queue, step.limit, now);
   if (!removed) return {failure(removed.error())};
   return {Note{"cleared " + std::to_string(*removed)}};
+}
+
+Answer Side::call(const PutGroupStep& step, TimePoint now) {
+  return value(store_->put_group(step.change, now));
+}
+
+// The store may choose the order of groups and of pages.
+Answer Side::call(const GroupsStep& step, TimePoint now) {
+  std::vector<Group> groups;
+  GroupsRequest request = step.request;
+  do {
+    auto page = store_->groups(request, now);
+    if (!page) return {failure(page.error())};
+    if (page->groups.size() > request.limit) complain("a page of groups is longer than its limit");
+    if (page->groups.empty() && !page->next.empty()) complain("a page of groups is empty");
+    request.after = page->next;
+    std::ranges::move(page->groups, std::back_inserter(groups));
+  } while (!request.after.empty());
+  std::ranges::sort(groups, {}, &Group::name);
+  return {groups.begin(), groups.end()};
 }
 
 Answer Side::call(const PutScheduleStep& step, TimePoint now) {

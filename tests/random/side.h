@@ -42,6 +42,7 @@ class Side {
   };
 
   Answer call(const PutStep& step, TimePoint now);
+  Answer call(const PutAllStep& step, TimePoint now);
   Answer call(const WorkStep& step, TimePoint now);
   Answer call(const DueStep& step, TimePoint now);
   Answer call(const SettleDueStep& step, TimePoint now);
@@ -58,6 +59,8 @@ class Side {
   Answer call(const QueuesStep& step, TimePoint now);
   Answer call(const RemoveQueueStep& step, TimePoint now);
   Answer call(const ClearStep& step, TimePoint now);
+  Answer call(const PutGroupStep& step, TimePoint now);
+  Answer call(const GroupsStep& step, TimePoint now);
   Answer call(const PutScheduleStep& step, TimePoint now);
   Answer call(const RemoveScheduleStep& step, TimePoint now);
   Answer call(const SchedulesStep& step, TimePoint now);
@@ -65,7 +68,7 @@ class Side {
   Answer call(const RememberStep& step, TimePoint now);
   Answer call(const RecallStep& step, TimePoint now);
   Answer call(const WaitStep& step, TimePoint now);
-  // Queues, counters, schedules, memos, every task in every list and by its id.
+  // Queues, counters, groups, schedules, memos, every task in every list and by its id.
   Answer call(const LookStep& step, TimePoint now);
 
   // Filling in.

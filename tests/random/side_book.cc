@@ -174,6 +174,7 @@ void Side::note_ids(const Operation& operation) {
     for (const auto& task : tasks) ids_.insert(task.id);
   };
   if (const auto* put = std::get_if<PutStep>(&operation.call)) note(put->tasks);
+  if (const auto* all = std::get_if<PutAllStep>(&operation.call)) note(all->tasks);
   if (const auto* restore = std::get_if<RestoreStep>(&operation.call)) {
     for (const auto& task : restore->tasks) ids_.insert(task.id);
   }
@@ -186,7 +187,7 @@ void Side::note_ids(const Operation& operation) {
   if (const auto* fire = std::get_if<FireStep>(&operation.call)) ids_.insert(fire->tick.task.id);
 }
 
-Answer Side::call(const LookStep& /*step*/, TimePoint now) {
+Answer Side::call(const LookStep& step, TimePoint now) {
   Answer answer;
   auto add = [&answer](const Answer& more) {
     answer.insert(answer.end(), more.begin(), more.end());
@@ -198,6 +199,9 @@ Answer Side::call(const LookStep& /*step*/, TimePoint now) {
   add(call(RecallStep{.request = {.limit = 1000}}, now));
   const auto queues = store_->queues(std::nullopt).value_or(std::vector<Queue>{});
   for (const auto& queue : queues) {
+    if (step.groups) {
+      add(call(GroupsStep{{.queue = queue.settings.name, .limit = 1000}}, now));
+    }
     for (std::size_t i = 0; i < state_count; ++i) {
       const auto state = static_cast<TaskState>(i);
       std::string line = queue.settings.name + " " + std::string(millrace::name_of(state)) + ":";

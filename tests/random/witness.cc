@@ -44,6 +44,7 @@ void Witness::complain(std::string text) {
 // ---- After each step --------------------------------------------------------------------------
 
 void Witness::saw(const Operation& operation, const Answer& answer) {
+  latest_ = std::max(latest_, operation.now);
   const auto& call = operation.call;
   const auto same = [](const TaskId& id) { return id; };
   if (const auto* work = std::get_if<WorkStep>(&call)) {
@@ -66,6 +67,9 @@ void Witness::saw(const Operation& operation, const Answer& answer) {
     saw_updates(*update, answer);
   } else if (const auto* put_queue = std::get_if<PutQueueStep>(&call)) {
     uses_.erase(put_queue->settings.name);
+    saw_rules(answer);
+  } else if (const auto* put_group = std::get_if<PutGroupStep>(&call)) {
+    saw_override(*put_group, answer);
   } else if (const auto* clear = std::get_if<ClearStep>(&call)) {
     if (auto settings = settings_of(side_->store(), clear->queue)) cleared_.insert(settings->name);
   } else if (const auto* remove_queue = std::get_if<RemoveQueueStep>(&call)) {
@@ -79,8 +83,9 @@ void Witness::saw(const Operation& operation, const Answer& answer) {
     std::erase_if(ticks_, [&](const auto& tick) { return tick.first == remove_schedule->name; });
   } else if (const auto* fire = std::get_if<FireStep>(&call)) {
     saw_fire(*fire, answer);
-  } else if (std::holds_alternative<LookStep>(call)) {
+  } else if (const auto* look = std::get_if<LookStep>(&call)) {
     looked(answer);
+    if (look->groups) check_overrides(answer);
   }
 }
 
@@ -146,6 +151,7 @@ void Witness::saw_leases(const std::vector<Lease>& leases, TimePoint now) {
     if (!settings) continue;
     check_order(given, *settings, now);
     check_rate(*settings, given.size(), now);
+    check_groups(given, *settings, now);
     const auto counts = side_->store().counts(QueueRef(queue), now);
     if (counts && settings->max_concurrent && counts->front().taken() > *settings->max_concurrent) {
       complain(fmt::format("{} runs {} tasks, {} of them taken just now, and {} are allowed", queue,
@@ -162,18 +168,23 @@ void Witness::check_order(const std::vector<Lease>& leases, const QueueSettings&
     return std::tuple(-std::min<std::int64_t>(priority, 9), lease.start,
                       side_->number_of(lease.id));
   };
-  for (std::size_t i = 1; i < leases.size(); ++i) {
-    if (place(leases[i]) < place(leases[i - 1])) {
-      complain(
-          fmt::format("{} was given before {}", name_of(leases[i - 1].id), name_of(leases[i].id)));
+  // Where groups have turns, within each of them.
+  const bool fair = settings.groups && settings.groups->order == GroupOrder::fair;
+  std::map<std::string, const Lease*> last;
+  for (const auto& lease : leases) {
+    const Lease*& before = last[fair ? lease.group : std::string()];
+    if (before != nullptr && place(lease) < place(*before)) {
+      complain(fmt::format("{} was given before {}", name_of(before->id), name_of(lease.id)));
     }
+    before = &lease;
   }
 }
 
 // Time that goes back counts as standing still, unless it goes back by so much that the window
 // begins anew (core/rate_window.h, which counts in slots of a 32nd of `per`).
 void Witness::check_rate(const QueueSettings& settings, std::size_t given, TimePoint now) {
-  if (!settings.process_rate) return;
+  // What tasks have really cost is known to the reference.
+  if (!settings.process_rate || settings.rate_of == RateOf::cost) return;
   auto& uses = uses_[settings.name];
   // After a change of the rate, what was used may count as used up to a slot of the old one later.
   const Duration slot = std::max(uses.rate.per, settings.process_rate->per) / 32 + Duration(1);
@@ -198,6 +209,7 @@ void Witness::looked(const Answer& answer) {
     if (const auto* task = std::get_if<Task>(&item)) tasks[task->id] = *task;
   }
   recount(tasks, answer);
+  recount_groups(tasks, answer);
   check_keys(tasks);
   check_stay(tasks);
   check_running(tasks);

@@ -1,7 +1,8 @@
 // Watches one store and complains when it breaks a rule that holds for every store: one live lease
 // per task, which stays until it is settled; leases in order; running tasks and rates within their
-// limits; one holder per unique key; finished tasks that do not change; no task that vanishes; each
-// tick fired once; counters equal to a recount.
+// limits, of queues and of groups; groups in strict order; overrides that stay until they end; one
+// holder per unique key; finished tasks that do not change; no task that vanishes; each tick fired
+// once; counters equal to a recount.
 #pragma once
 
 #include <map>
@@ -37,7 +38,13 @@ class Witness {
   void settled(const std::vector<TaskId>& ids, const Answer& answer);
   void check_order(const std::vector<Lease>& leases, const QueueSettings& settings, TimePoint now);
   void check_rate(const QueueSettings& settings, std::size_t given, TimePoint now);
+  void check_groups(const std::vector<Lease>& leases, const QueueSettings& settings, TimePoint now);
+  void check_strict_order(const Lease& lease, const GroupRules& rules, TimePoint now);
+  void saw_rules(const Answer& answer);
+  void saw_override(const PutGroupStep& step, const Answer& answer);
+  void check_overrides(const Answer& answer);
   void recount(const std::map<TaskId, Task>& tasks, const Answer& answer);
+  void recount_groups(const std::map<TaskId, Task>& tasks, const Answer& answer);
   void check_keys(const std::map<TaskId, Task>& tasks);
   void check_stay(const std::map<TaskId, Task>& tasks);
   void check_running(const std::map<TaskId, Task>& tasks);
@@ -49,8 +56,15 @@ class Witness {
     std::vector<TimePoint> moments;
   };
 
+  struct Override {
+    GroupOverride override;
+    TimePoint queue_created_at{};  // one of the same name may have been made since
+  };
+
   Side* side_;
   std::string complaint_;
+  TimePoint latest_ = TimePoint::min();
+  std::map<std::pair<std::string, std::string>, Override> overrides_;  // by queue and group
   std::set<TaskNumber> running_;  // under a lease that was not settled
   std::vector<TaskId> due_;
   std::map<std::string, Uses> uses_;                   // by queue

@@ -35,6 +35,8 @@ void fatten(Operation& operation, const Workload& workload, Dice& dice) {
       return;
     }
     for (auto& task : put->tasks) fatten(task.payload, workload, dice);
+  } else if (auto* all = std::get_if<PutAllStep>(&operation.call)) {
+    for (auto& task : all->tasks) fatten(task.payload, workload, dice);
   } else if (auto* work = std::get_if<WorkStep>(&operation.call)) {
     for (auto& part : work->settlements) {
       if (part.settlement.event == Event::done) fatten(part.settlement.result, workload, dice);
@@ -89,7 +91,7 @@ SimEvent fault(Dice& dice) {
 std::vector<SimEvent> make_workload(std::uint64_t seed, const Workload& workload) {
   Dice dice(seed * 2 + 1);
   std::vector<SimEvent> events;
-  for (auto& operation : generate(seed, workload.length, true)) {
+  for (auto& operation : generate(seed, workload.length, {.graphs = true, .groups = true})) {
     fatten(operation, workload, dice);
     events.emplace_back(std::move(operation));
     if (!dice.percent(workload.flush_percent)) continue;

@@ -136,6 +136,10 @@ std::map<std::string, std::string> lines_of(Store& store, std::uint64_t numbers)
   }
   for (const auto& queue : store.queues(std::nullopt).value_or(std::vector<Queue>{})) {
     lines["queue " + queue.settings.name] = ::testing::PrintToString(queue);
+    const auto page = store.groups({.queue = queue.settings.name, .limit = 1000}, TimePoint{});
+    for (const auto& group : page.value_or(GroupPage{}).groups) {
+      lines["group " + group.name + " of " + group.queue] = ::testing::PrintToString(group);
+    }
   }
   for (const auto& schedule : store.schedules(std::nullopt).value_or(std::vector<Schedule>{})) {
     lines["schedule " + schedule.name] = ::testing::PrintToString(schedule);

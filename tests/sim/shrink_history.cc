@@ -90,6 +90,7 @@ class Shrinker {
       return false;
     };
     if (auto* put = std::get_if<PutStep>(&operation->call)) return erase(put->tasks);
+    if (auto* all = std::get_if<PutAllStep>(&operation->call)) return erase(all->tasks);
     if (auto* cancel = std::get_if<CancelStep>(&operation->call)) return erase(cancel->requests);
     if (auto* remove = std::get_if<RemoveStep>(&operation->call)) return erase(remove->tasks);
     if (auto* work = std::get_if<WorkStep>(&operation->call)) {

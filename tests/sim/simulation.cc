@@ -155,7 +155,7 @@ void Simulation::at(const DamageEvent& event) {
     if (file.size == 0) continue;
     machine_.flip(file.name, dice.below(static_cast<std::uint32_t>(file.size)), dice.below(8));
   }
-  std::ignore = side_.run({now_, LookStep{}});
+  std::ignore = side_.run({now_, LookStep{.groups = true}});
   over_ = true;
 }
 
@@ -287,7 +287,7 @@ void Simulation::take_over(Opened opened, const Ending& ending, Shadow::End how)
 
 // Everything that the witness knows of is there, and nothing that it must not see.
 void Simulation::look() {
-  const Operation operation{now_, LookStep{}};
+  const Operation operation{now_, LookStep{.groups = true}};
   const auto answer = side_.run(operation);
   for (const auto& note : side_.complaints()) complain(note.text);
   if (watched_.failed()) return;

@@ -300,6 +300,14 @@ Result<std::size_t> Watched::clear(const QueueRef& queue, std::size_t limit, Tim
   return change("clear", now, [=](Store& store) { return store.clear(queue, limit, now); });
 }
 
+Result<Group> Watched::put_group(const PutGroup& group, TimePoint now) {
+  return change("put_group", now, [=](Store& store) { return store.put_group(group, now); });
+}
+
+Result<GroupPage> Watched::groups(const GroupsRequest& request, TimePoint now) {
+  return ask("groups", [&](Store& store) { return store.groups(request, now); });
+}
+
 Result<Schedule> Watched::put_schedule(const Schedule& schedule, PutSchedule mode, TimePoint now) {
   return change("put_schedule", now,
                 [=](Store& store) { return store.put_schedule(schedule, mode, now); });

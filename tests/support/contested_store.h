@@ -24,6 +24,18 @@ class ContestedStore final : public ForwardingStore {
     }
     return ForwardingStore::put_queue(settings, mode, now);
   }
+  // What a group does differently already.
+  Result<Group> put_group(const PutGroup& change, TimePoint now) override {
+    if (change.seen) {
+      auto other = ForwardingStore::groups({.queue = change.queue, .name = change.name}, now);
+      if (!other) return std::unexpected(std::move(other.error()));
+      PutGroup faster{.queue = change.queue, .name = change.name};
+      faster.seen = faster.now = other->groups.front().override;
+      faster.now->max_depth = faster.now->max_depth.value_or(0) + 1;
+      if (auto put = ForwardingStore::put_group(faster, now); !put) return put;
+    }
+    return ForwardingStore::put_group(change, now);
+  }
   Result<Schedule> put_schedule(const Schedule& schedule, PutSchedule mode,
                                 TimePoint now) override {
     if (mode.seen) {

@@ -1,6 +1,7 @@
 #include "tests/support/driver.h"
 #include "store/store.h"
 
+#include <algorithm>
 #include <span>
 #include <sstream>
 
@@ -176,6 +177,18 @@ Put StoreDriver::restore(const Task& task, Where where) {
   return must(try_restore(task), where);
 }
 
+std::vector<Group> StoreDriver::groups(const QueueRef& queue, std::uint32_t page, Where where) {
+  std::vector<Group> all;
+  GroupsRequest request{.queue = queue, .limit = page};
+  do {
+    GroupPage found = must(store_->groups(request, now), where);
+    for (Group& group : found.groups) all.push_back(std::move(group));
+    request.after = found.next;
+  } while (!request.after.empty());
+  std::ranges::sort(all, {}, &Group::name);
+  return all;
+}
+
 std::vector<Task> StoreDriver::list(ListRequest request, Where where) {
   std::vector<Task> tasks;
   do {
@@ -242,6 +255,11 @@ std::string dump(Store& store, TimePoint now) {
   add(must(store.queues(std::nullopt)));
   add(must(store.counts(std::nullopt, now)));
   add(StoreDriver(store).list({.detail = Detail::full}));
+  StoreDriver driver(store);
+  driver.now = now;
+  for (const Queue& queue : must(store.queues(std::nullopt))) {
+    if (store.traits().groups) add(driver.groups(queue.settings.name));
+  }
   add(must(store.due(now, {.limit = 1000})));
   add(must(store.schedules(std::nullopt)));
   add(must(store.recall({.limit = 1000}, now)));

@@ -107,6 +107,10 @@ class StoreDriver {
   Result<Put> try_restore(const Task& task);
   Put restore(const Task& task, Where where = Where::current());
 
+  // Every page of the groups of a queue, by name.
+  std::vector<Group> groups(const QueueRef& queue, std::uint32_t page = 1000,
+                            Where where = Where::current());
+
   // Every page of a list.
   std::vector<Task> list(ListRequest request = {}, Where where = Where::current());
 

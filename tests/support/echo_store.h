@@ -61,6 +61,8 @@ class EchoStore : public Store {
   Result<std::size_t> clear(const QueueRef&, std::size_t, TimePoint) override {
     return echo("clear");
   }
+  Result<Group> put_group(const PutGroup&, TimePoint) override { return echo("put_group"); }
+  Result<GroupPage> groups(const GroupsRequest&, TimePoint) override { return echo("groups"); }
   Result<Schedule> put_schedule(const Schedule&, PutSchedule, TimePoint) override {
     return echo("put_schedule");
   }

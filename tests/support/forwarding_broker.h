@@ -77,6 +77,13 @@ class ForwardingBroker : public Broker {
   void clear(Ask ask, QueueRef queue, Completion<std::uint64_t> done) override {
     next_.clear(ask, std::move(queue), std::move(done));
   }
+  void groups(Ask ask, GroupsRequest request, Completion<GroupPage> done) override {
+    next_.groups(ask, std::move(request), std::move(done));
+  }
+  void change_group(Ask ask, QueueRef queue, std::string name, GroupChange change,
+                    Completion<Group> done) override {
+    next_.change_group(ask, std::move(queue), std::move(name), std::move(change), std::move(done));
+  }
   void workers(Ask ask, Completion<std::vector<WorkerView>> done) override {
     next_.workers(ask, std::move(done));
   }

@@ -105,19 +105,20 @@ void ModelStore::finish(Record& record, TaskState state, TimePoint now) {
   if (task.start == never) task.start = now;
   if (state == TaskState::completed) task.checkpoint.clear(), task.answer.reset();
   if (task.unique && task.unique->scope != UniqueScope::window) record.holds_key = false;
+  regroup(task.queue, task.group, now);
   const auto& keep = keep_of(state, line_of(record).queue.settings);
   const auto own = own_keep(task, state);
   const bool at_once =
       own ? *own == Duration::zero() : keep.for_time == Duration::zero() || keep.last == 0U;
   stop_waiting(record);
   const TaskId id = task.id;
-  if (at_once) erase(task.number.value);
+  if (at_once) erase(task.number.value, now);
   tell_children(id, state, now);
 }
 
-void ModelStore::erase(std::uint64_t number) {
+void ModelStore::erase(std::uint64_t number, TimePoint now) {
   const auto& record = records_.at(number);
-  const auto& task = record.task;
+  const auto task = record.task;
   if (record.holds_key && task.unique->scope == UniqueScope::window) {
     orphans_.push_back(
         {.queue = task.queue,
@@ -126,6 +127,7 @@ void ModelStore::erase(std::uint64_t number) {
          .put = {.id = task.id, .number = task.number, .state = std::nullopt, .existing = true}});
   }
   records_.erase(number);
+  regroup(task.queue, task.group, now);
 }
 
 // ---- Putting ----------------------------------------------------------------------------------
@@ -161,6 +163,9 @@ Result<Put> ModelStore::put_one(const NewTask& task, TimePoint now) {
   if (replaces) return replace(task, *existing, now);
   if (settings.max_depth && count(settings.name, is_waiting) >= *settings.max_depth) {
     return std::unexpected(Error{ErrorCode::limited, "the queue is full", Duration(1000)});
+  }
+  if (auto room = check_group_depth(*line, task, now); !room) {
+    return std::unexpected(room.error());
   }
   if (settings.put_rate && line->puts.room(*settings.put_rate, now) == 0) {
     return std::unexpected(Error{ErrorCode::limited, "too many puts",
@@ -204,6 +209,7 @@ Put ModelStore::replace(const NewTask& from, const Put& existing, TimePoint now)
   const bool was_ready =
       task.state == TaskState::queued || (task.state == TaskState::delayed && task.start <= now);
   const TimePoint was = task.start;
+  const std::string group = task.group;
   const auto with_keep = with_keep_of_type(from, line_of(record).queue.settings);
   give(with_keep ? *with_keep : from, task, now);
   if (from.unique->on_conflict == OnConflict::postpone && from.unique->max_delay) {
@@ -212,6 +218,8 @@ Put ModelStore::replace(const NewTask& from, const Put& existing, TimePoint now)
   }
   task.state = from.held ? TaskState::created : waiting_state(task.start, now);
   if (was_ready && task.state == TaskState::queued) task.start = was;
+  regroup(task.queue, group, now);
+  regroup(task.queue, task.group, now);
   touch(record, now);
   return {.id = task.id,
           .number = task.number,
@@ -244,6 +252,7 @@ void ModelStore::give(const NewTask& from, Task& task, TimePoint now) {
   task.metadata = from.metadata;
   task.tags = from.tags;
   task.parent = from.parent;
+  task.cost = from.cost;
 }
 
 Put ModelStore::add(const NewTask& from, Line& line, TimePoint now) {
@@ -264,6 +273,7 @@ Put ModelStore::add(const NewTask& from, Line& line, TimePoint now) {
   if (task.unique) hold_key(record);
   const Put result{task.id, task.number, task.state, false};
   records_.emplace(result.number.value, std::move(record));
+  regroup(line.queue.settings.name, from.group, now);
   return result;
 }
 

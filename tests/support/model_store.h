@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/group_rules.h"
 #include "core/rate_window.h"
 #include "store/store.h"
 
@@ -46,6 +47,8 @@ class ModelStore : public Store {
   Result<std::vector<Queue>> queues(const std::optional<QueueRef>& queue) override;
   Result<void> remove_queue(const QueueRef& queue, bool force, TimePoint now) override;
   Result<std::size_t> clear(const QueueRef& queue, std::size_t limit, TimePoint now) override;
+  Result<Group> put_group(const PutGroup& change, TimePoint now) override;
+  Result<GroupPage> groups(const GroupsRequest& request, TimePoint now) override;
 
   Result<Schedule> put_schedule(const Schedule& schedule, PutSchedule mode, TimePoint now) override;
   Result<void> remove_schedule(std::string_view name, TimePoint now) override;
@@ -55,7 +58,7 @@ class ModelStore : public Store {
   Result<Memo> remember(const Remember& request, TimePoint now) override;
   Result<std::vector<Memo>> recall(const Recall& request, TimePoint now) override;
   Result<std::optional<TimePoint>> time() override { return std::nullopt; }
-  Traits traits() const override { return {.name = "model", .graphs = true}; }
+  Traits traits() const override { return {.name = "model", .groups = true, .graphs = true}; }
   Result<std::vector<std::string>> ready(TimePoint now) override;
 
   // The store was set back to an earlier state: tokens and versions must not come twice
@@ -79,6 +82,11 @@ class ModelStore : public Store {
     Queue queue;
     RateWindow puts = {};
     RateWindow takes = {};
+    // Of its groups, if it has rules for them.
+    std::map<std::string, GroupOverride> overrides = {};
+    std::map<std::string, RateWindow> group_takes = {};
+    std::map<std::string, std::uint64_t> turns = {};  // of those with tasks that wait or run
+    std::uint64_t turn = 0;                           // of the queue
   };
 
   // A unique window that outlives its task.
@@ -108,17 +116,38 @@ class ModelStore : public Store {
   // Tasks that wait for others (model_store_graphs.cc).
   Result<void> check_parents(const NewTask& task);
   void wait_for(Record& record, const std::vector<TaskId>& open);
+  Result<void> link(std::span<const NewTask> tasks, const std::vector<Put>& puts);
   bool has_children(const TaskId& id) const;
   void tell_children(const TaskId& id, TaskState state, TimePoint now);
   static void stop_waiting(Record& record);
   void drop(std::uint64_t number, TimePoint now);
+
+  // Groups (model_store_groups.cc).
+  std::size_t count(const std::string& queue, const std::string& group,
+                    bool (*wanted)(TaskState)) const;
+  static std::optional<GroupOverride> override_of(const Line& line, const std::string& group,
+                                                  TimePoint now);
+  static GroupLimits limits_of(const Line& line, const std::string& group, TimePoint now);
+  Result<void> check_group_depth(const Line& line, const NewTask& task, TimePoint now) const;
+  void regroup(const std::string& queue, const std::string& group, TimePoint now);
+  static void change_rules(Line& line, const std::optional<GroupRules>& to);
+  static std::int64_t effective_priority(const QueueSettings& settings, const Task& task,
+                                         TimePoint now);
+  Record* first(const Line& line, const std::string* group, TimePoint now);
+  Record* first_in_strict_order(const Line& line, const std::string& group, TimePoint now);
+  Record* next_of(const Line& line, const std::string& group, TimePoint now);
+  Record* best(const Line& line, TimePoint now);
+  static bool fits_rate(const Line& line, const Task& task, TimePoint now);
+  static void charge(Line& line, const Task& task, TimePoint now);
+  static void correct(Line& line, const Task& task, std::uint32_t cost, TimePoint now);
+  Group as_it_is(const Line& line, const std::string& name, TimePoint now);
 
   // Changing a task.
   void touch(Record& record, TimePoint now);
   static bool is_dead_letter(TaskState state);
   static const Keep& keep_of(TaskState state, const QueueSettings& settings);
   void finish(Record& record, TaskState state, TimePoint now);
-  void erase(std::uint64_t number);
+  void erase(std::uint64_t number, TimePoint now);
 
   Result<void> check_dead_letters(const QueueSettings& settings);
 
@@ -145,7 +174,6 @@ class ModelStore : public Store {
                  std::vector<Lease>& leases);
   static bool takeable(const Task& task, TimePoint now);
   static bool is_ready(const Task& task, TimePoint now);
-  Record* best(const Line& line, TimePoint now);
   Lease lease(Record& record, const TakeRequest& request, TimePoint now);
 
   // Upkeep.

@@ -37,6 +37,7 @@ Result<Queue> ModelStore::put_queue(const QueueSettings& settings, PutQueue mode
     mine->queue.updated_at = TimePoint::min();
   }
   const auto id = settings.id.is_nil() ? mine->queue.settings.id : settings.id;
+  change_rules(*mine, settings.groups);
   mine->queue.settings = settings;
   mine->queue.settings.id = id;
   moved_on(mine->queue.updated_at, now);

@@ -1,5 +1,6 @@
 // What an operator does to single tasks: cancel, retry, remove, update.
 #include <algorithm>
+#include <utility>
 
 #include "core/limits.h"
 #include "core/transition.h"
@@ -93,6 +94,7 @@ Result<TaskState> ModelStore::retry_one(const TaskId& id, TimePoint now) {
   task.error.reset();
   task.delivery.reset();
   task.progress = 0;
+  regroup(task.queue, task.group, now);
   touch(*record, now);
   return *state;
 }
@@ -189,7 +191,9 @@ Result<void> ModelStore::move(Record& record, const QueueRef& queue, TimePoint n
   if (record.holds_key && holder(settings.name, task.unique->key, now)) {
     return fail(ErrorCode::conflict, "the unique key is held by another task");
   }
-  task.queue = settings.name;
+  const std::string from = std::exchange(task.queue, settings.name);
+  regroup(from, task.group, now);
+  regroup(task.queue, task.group, now);
   if (record.holds_key) hold_key(record);
   return {};
 }

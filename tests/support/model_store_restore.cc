@@ -65,7 +65,8 @@ Result<Put> ModelStore::restore_one(const Task& from, TimePoint now) {
   const TaskId id = task.id;
   const TaskState state = task.state;
   records_.emplace(put.number.value, std::move(record));
-  if (is_parent && gone) erase(put.number.value);
+  regroup(from.queue, from.group, now);
+  if (is_parent && gone) erase(put.number.value, now);
   if (ended) tell_children(id, state, now);
   return put;
 }

@@ -127,6 +127,7 @@ void ModelStore::apply(const Settlement& settlement, Record& record, TimePoint n
   auto& task = record.task;
   const bool ran = task.state == TaskState::processing;
   touch(record, now);
+  if (ran && settlement.cost) correct(line_of(record), task, *settlement.cost, now);
   if (ran && settlement.event != Event::give_back) {
     task.history.push_back({.started_at = *task.started_at,
                             .ended_at = now,
@@ -213,10 +214,9 @@ void ModelStore::take_from(Line& line, const Want& want, const TakeRequest& requ
     const auto running =
         count(settings.name, [](TaskState state) { return state == TaskState::processing; });
     if (settings.max_concurrent && running >= *settings.max_concurrent) return;
-    if (settings.process_rate && line.takes.room(*settings.process_rate, now) == 0) return;
     auto* record = best(line, now);
-    if (record == nullptr) return;
-    if (settings.process_rate) line.takes.add(*settings.process_rate, now, 1);
+    if (record == nullptr || !fits_rate(line, record->task, now)) return;
+    charge(line, record->task, now);
     leases.push_back(lease(*record, request, now));
   }
 }
@@ -229,27 +229,6 @@ bool ModelStore::is_ready(const Task& task, TimePoint now) {
   if (task.state == TaskState::queued) return true;  // whatever the clock says by now
   return (task.state == TaskState::delayed || task.state == TaskState::retrying) &&
          task.start <= now;
-}
-
-ModelStore::Record* ModelStore::best(const Line& line, TimePoint now) {
-  const auto& settings = line.queue.settings;
-  auto effective = [&](const Task& task) {
-    std::int64_t priority = task.priority;
-    if (settings.ageing && now > task.start) priority += (now - task.start) / *settings.ageing;
-    return std::min<std::int64_t>(priority, limits::max_priority);
-  };
-  Record* found = nullptr;
-  for (auto& [number, record] : records_) {
-    const auto& task = record.task;
-    if (task.queue != settings.name || !takeable(task, now)) continue;
-    if (found != nullptr) {
-      const auto mine = effective(task);
-      const auto other = effective(found->task);
-      if (mine < other || (mine == other && task.start >= found->task.start)) continue;
-    }
-    found = &record;
-  }
-  return found;
 }
 
 Lease ModelStore::lease(Record& record, const TakeRequest& request, TimePoint now) {

@@ -60,6 +60,7 @@ void common_fields(Record& record, const T& task) {
   record("client_id", task.client_id)("request_id", task.request_id)("group", task.group);
   record("metadata", task.metadata)("tags", task.tags)("parent", task.parent);
   record("after", task.after)("checkpoint", task.checkpoint)("answer", task.answer);
+  record("cost", task.cost == 1 ? 0 : task.cost);
 }
 
 template <class Enum, std::size_t n>
@@ -186,7 +187,8 @@ void PrintTo(const NewTask& task, std::ostream* os) {
   Record(os, "NewTask")("id", task.id)("queue", task.queue)("type", task.type)(
       "payload", task.payload)("priority", static_cast<unsigned>(task.priority))("held", task.held)(
       "start", task.start)("delay", task.delay)("start_by", task.start_by)("unique", task.unique)(
-      "keep_for", task.keep_for)("tags", task.tags);
+      "keep_for", task.keep_for)("tags", task.tags)("group", task.group)(
+      "cost", task.cost == 1 ? 0 : task.cost)("after", task.after);
 }
 
 void PrintTo(const Task& task, std::ostream* os) {
@@ -227,6 +229,40 @@ void PrintTo(const TypePolicy& policy, std::ostream* os) {
                                                                             policy.keep_dead);
 }
 
+void PrintTo(RateOf counts, std::ostream* os) {
+  name(counts, std::array<std::string_view, 2>{"tasks", "cost"}, os);
+}
+
+void PrintTo(GroupOrder order, std::ostream* os) {
+  name(order, std::array<std::string_view, 3>{"arrival", "fair", "serial"}, os);
+}
+
+void PrintTo(const GroupRules& rules, std::ostream* os) {
+  Record record(os, "GroupRules");
+  record("order", ::testing::PrintToString(rules.order))("max_concurrent", rules.max_concurrent);
+  record("process_rate", rules.process_rate)("rate_of", rules.rate_of);
+  record("max_depth", rules.max_depth)("weight", rules.weight);
+  record("passes_over", !rules.retry_holds);
+}
+
+void PrintTo(const GroupOverride& override, std::ostream* os) {
+  Record record(os, "GroupOverride");
+  record("max_concurrent", override.max_concurrent)("process_rate", override.process_rate);
+  record("max_depth", override.max_depth)("weight", override.weight);
+  record("paused_until", override.paused_until)("until", override.until);
+}
+
+void PrintTo(const Group& group, std::ostream* os) {
+  Record record(os, "Group");
+  record("queue", group.queue)("name", group.name)("waiting", group.waiting);
+  record("ready", group.ready)("running", group.running)("oldest", group.oldest);
+  record("override", group.override);
+}
+
+void PrintTo(const GroupPage& page, std::ostream* os) {
+  Record(os, "GroupPage")("groups", page.groups)("next", page.next);
+}
+
 void PrintTo(const QueueSettings& settings, std::ostream* os) {
   Record record(os, "QueueSettings");
   record("name", settings.name)("number", settings.number)("id", settings.id);
@@ -234,6 +270,8 @@ void PrintTo(const QueueSettings& settings, std::ostream* os) {
   record("draining", settings.draining)("paused_until", settings.paused_until);
   record("max_concurrent", settings.max_concurrent)("max_depth", settings.max_depth);
   record("put_rate", settings.put_rate)("process_rate", settings.process_rate);
+  record("rate_of", settings.rate_of)("max_task_size", settings.max_task_size);
+  record("groups", settings.groups);
   record("priority", static_cast<unsigned>(settings.priority))("weight", settings.weight);
   record("ageing", settings.ageing)("lease", settings.lease)("timeout", settings.timeout);
   record("batch_size", settings.batch_size)("max_lost", settings.max_lost);

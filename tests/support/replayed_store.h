@@ -31,6 +31,9 @@ class ReplayedStore final : public ForwardingStore {
   Result<std::vector<Queue>> queues(const std::optional<QueueRef>& queue) override {
     return ask([&] { return replica_.queues(queue); });
   }
+  Result<GroupPage> groups(const GroupsRequest& request, TimePoint now) override {
+    return ask([&] { return replica_.groups(request, now); });
+  }
   Result<std::vector<Schedule>> schedules(const std::optional<std::string>& name) override {
     return ask([&] { return replica_.schedules(name); });
   }

@@ -99,6 +99,13 @@ class SharedServer::Connection final : public Store {
     return call([&](Store& s) { return s.clear(queue, limit, now); });
   }
 
+  Result<Group> put_group(const PutGroup& change, TimePoint now) override {
+    return call([&](Store& s) { return s.put_group(change, now); });
+  }
+  Result<GroupPage> groups(const GroupsRequest& request, TimePoint now) override {
+    return call([&](Store& s) { return s.groups(request, now); });
+  }
+
   Result<Schedule> put_schedule(const Schedule& schedule, PutSchedule mode,
                                 TimePoint now) override {
     return told(call([&](Store& s) { return s.put_schedule(schedule, mode, now); }),

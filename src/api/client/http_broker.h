@@ -13,7 +13,7 @@
 //   * A poll whose caller has left runs to its end; its tasks are given back.
 //   * A take waits for at most a minute. An order with several takes, or with more than fits into
 //     one request, becomes several requests, one after another.
-//   * change_queue and change_schedule read and write in two requests. Only the fields that change
+//   * change_queue, change_group and change_schedule read and write in two requests. Only the fields that change
 //     are written, so edits of other fields in between stay. They are decided again if the server
 //     answers 409 and has another value by then.
 //   * Counters by state and priority: see wire/answers.h.
@@ -136,6 +136,9 @@ class HttpBroker final : public Broker, public Schedules {
   void change_queue(Ask ask, QueueRef queue, QueueChange change, Completion<Queue> done) override;
   void remove_queue(Ask ask, QueueRef queue, bool force, Completion<void> done) override;
   void clear(Ask ask, QueueRef queue, Completion<std::uint64_t> done) override;
+  void groups(Ask ask, GroupsRequest request, Completion<GroupPage> done) override;
+  void change_group(Ask ask, QueueRef queue, std::string name, GroupChange change,
+                    Completion<Group> done) override;
 
   void schedules(Ask ask, std::optional<std::string> name,
                  Completion<std::vector<Schedule>> done) override;

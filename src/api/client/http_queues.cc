@@ -6,9 +6,11 @@
 
 #include "api/client/http_broker.h"
 #include "api/client/target.h"
+#include "api/wire/groups.h"
 #include "api/wire/requests.h"
 #include "api/wire/views.h"
 #include "core/quote.h"
+#include "core/validate.h"
 
 namespace millrace {
 
@@ -41,6 +43,15 @@ struct HttpBroker::Edit {
   int tries = 0;
 };
 
+template <class T>
+bool is_as_seen(const T& seen, const T& found) {
+  return seen == found;
+}
+// The counters of a group change all the while.
+bool is_as_seen(const Group& seen, const Group& found) {
+  return seen.override == found.override;
+}
+
 // A conflict although nothing has changed has another reason, and trying again would not help.
 template <class T>
 void HttpBroker::try_edit(std::shared_ptr<Edit<T>> edit) {
@@ -53,7 +64,7 @@ void HttpBroker::try_edit(std::shared_ptr<Edit<T>> edit) {
   };
   auto found = [this, edit, written = std::move(written)](Result<T> result) mutable {
     if (!result) return edit->done(std::move(result));
-    if (edit->refusal && edit->seen == *result) {
+    if (edit->refusal && edit->seen && is_as_seen(*edit->seen, *result)) {
       return edit->done(std::unexpected(std::move(*edit->refusal)));
     }
     auto patch = edit->patch(*result);
@@ -118,6 +129,32 @@ void HttpBroker::remove_queue(Ask ask, QueueRef queue, bool force, Completion<vo
 void HttpBroker::clear(Ask ask, QueueRef queue, Completion<std::uint64_t> done) {
   call<std::uint64_t>(ask, {.method = "POST", .target = queue_target(queue, "/clear")},
                       wire::removed_from, std::move(done));
+}
+
+// ---- Groups ----
+
+void HttpBroker::groups(Ask ask, GroupsRequest request, Completion<GroupPage> done) {
+  call<GroupPage>(ask, {.target = client::groups_target(request)}, wire::group_page_from,
+                  std::move(done));
+}
+
+void HttpBroker::change_group(Ask ask, QueueRef queue, std::string name, GroupChange change,
+                              Completion<Group> done) {
+  // Without a name, the path would be that of another route.
+  if (auto good = validate(PutGroup{.queue = queue, .name = name}); !good) {
+    return done(std::unexpected(std::move(good.error())));
+  }
+  auto edit = std::make_shared<Edit<Group>>();
+  edit->ask = ask, edit->target = client::group_target(queue, name);
+  edit->read = wire::group_from;
+  edit->patch = [change = std::move(change)](const Group& found) mutable -> Result<std::string> {
+    const GroupOverride old = found.override.value_or(GroupOverride{});
+    GroupOverride changed = old;
+    if (auto good = change(changed); !good) return std::unexpected(std::move(good.error()));
+    return patch_of(wire::override_text(old), wire::override_text(changed));
+  };
+  edit->done = std::move(done);
+  try_edit(std::move(edit));
 }
 
 // ---- Schedules ----

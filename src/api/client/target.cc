@@ -70,6 +70,18 @@ std::string queue_target(const QueueRef& queue, std::string_view more) {
   return fmt::format("/v1/queues/{}{}", percent_encoded(text_of(queue)), more);
 }
 
+std::string group_target(const QueueRef& queue, std::string_view name) {
+  return queue_target(queue, "/groups/" + percent_encoded(name));
+}
+
+std::string groups_target(const GroupsRequest& request) {
+  Query query(queue_target(request.queue, "/groups"));
+  query.add_if("name", request.name);
+  if (!request.after.empty()) query.add("after", request.after);
+  query.add("limit", fmt::to_string(request.limit));
+  return std::move(query).text();
+}
+
 std::string schedule_target(std::string_view name, std::string_view more) {
   return fmt::format("/v1/schedules/{}{}", percent_encoded(name), more);
 }

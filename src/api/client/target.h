@@ -16,6 +16,10 @@ std::string percent_encoded(std::string_view text);
 std::string task_target(const TaskRef& task, std::string_view more = {});
 // /v1/queues/<name, number or UUID><more>
 std::string queue_target(const QueueRef& queue, std::string_view more = {});
+// /v1/queues/<queue>/groups/<name>
+std::string group_target(const QueueRef& queue, std::string_view name);
+// /v1/queues/<queue>/groups?...
+std::string groups_target(const GroupsRequest& request);
 // /v1/schedules/<name><more>
 std::string schedule_target(std::string_view name, std::string_view more = {});
 // /v1/workers/<name><more>

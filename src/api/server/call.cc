@@ -103,7 +103,7 @@ void Call::note_action() const {
   options.actions->note(*broker,
                         {.at = broker->now(),
                          .operation = std::string(route->operation),
-                         .subject = path[0],
+                         .subject = path[1].empty() ? path[0] : path[0] + "/" + path[1],
                          .request = for_admins || route->logs_body ? request.body : std::string(),
                          .key = std::string(principal.id()),
                          .name = std::string(principal.name()),
@@ -179,6 +179,16 @@ void with_queues(CallPtr call, std::vector<QueueRef> queues, Next next, std::str
                  std::optional<Error> instead) {
   if (!call->restricted()) return next(std::move(call));
   check_next(std::move(call), std::move(queues), field, std::move(instead), std::move(next));
+}
+
+void with_queue(CallPtr call, WithQueue next) {
+  if (!call->query_is_good()) return;
+  QueueRef queue = queue_from_text(call->path[0]);
+  std::vector<QueueRef> queues{queue};
+  with_queues(std::move(call), std::move(queues),
+              [queue = std::move(queue), next = std::move(next)](CallPtr back) mutable {
+                next(std::move(back), std::move(queue));
+              });
 }
 
 void with_task(CallPtr call, WithTask next) {

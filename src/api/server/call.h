@@ -91,6 +91,7 @@ Access check_access_again(const ApiOptions& options, const HttpRequest& head, Sc
 
 using Next = std::move_only_function<void(CallPtr)>;
 using WithTask = std::move_only_function<void(CallPtr, TaskId)>;
+using WithQueue = std::move_only_function<void(CallPtr, QueueRef)>;
 
 // A restricted key must not learn that something exists which it may not touch. So a name that it
 // may not use is answered 403, whether or not there is such a queue; a number, an id or a schedule
@@ -105,6 +106,8 @@ Error no_such_schedule(std::string_view name);
 // but of something that it names.
 void with_queues(CallPtr call, std::vector<QueueRef> queues, Next next, std::string_view field = {},
                  std::optional<Error> instead = std::nullopt);
+// Goes on with the queue of the path, if the query is good and the key may touch the queue.
+void with_queue(CallPtr call, WithQueue next);
 // Goes on with the id of the task that the path names. What the key may do to it, the broker says.
 void with_task(CallPtr call, WithTask next);
 

@@ -71,6 +71,12 @@ void clear_queue(CallPtr call);
 void queue_stats(CallPtr call);
 void all_stats(CallPtr call);
 
+// group_routes.cc
+void list_groups(CallPtr call);
+void get_group(CallPtr call);
+void change_group(CallPtr call);
+void reset_group(CallPtr call);
+
 // type_routes.cc
 void queue_types(CallPtr call);
 

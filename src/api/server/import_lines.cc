@@ -8,6 +8,7 @@
 #include "api/server/handlers.h"
 #include "api/wire/put.h"
 #include "api/wire/text_writer.h"
+#include "core/group_rules.h"
 #include "core/limits.h"
 #include "core/mutex.h"
 #include "transfer/line_fields.h"
@@ -127,6 +128,24 @@ void ImportLines::add(Queue& queue) {
   };
   call_->broker->put_queue(internal(*call_), std::move(queue.settings), PutQueue::create,
                            std::move(look));
+}
+
+void ImportLines::add(PutGroup& group) {
+  ++read_.groups;
+  send_batch();
+  if (!counts(*group.now, call_->broker->now())) {
+    const Lock lock(mutex_);
+    ++report_.expired;
+    return;
+  }
+  auto change = [to = std::move(*group.now)](GroupOverride& override) -> Result<void> {
+    if (override != GroupOverride{}) return fail(ErrorCode::conflict, "it has an override already");
+    override = to;
+    return {};
+  };
+  call_->broker->change_group(internal(*call_), std::move(group.queue), std::move(group.name),
+                              std::move(change),
+                              counted<Group>(&transfer::Counts::groups, lines_.number()));
 }
 
 void ImportLines::add(Schedule& schedule) {

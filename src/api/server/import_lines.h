@@ -45,6 +45,7 @@ class ImportLines : public std::enable_shared_from_this<ImportLines> {
   void add(const transfer::Header& header);
   void add(const transfer::End& end);
   void add(Queue& queue);
+  void add(PutGroup& group);
   void add(Schedule& schedule);
   void add(Memo& memo);
   void add_key(Memo& memo);

@@ -188,6 +188,23 @@ void add_queue_families(Families& to, const Shown& shown) {
       });
 }
 
+void add_group_families(Families& to, const Shown& shown) {
+  const std::vector<GroupMetrics>& groups = shown.snapshot->groups;
+  const auto family = [&](std::string_view name, std::string_view help,
+                          std::uint64_t GroupMetrics::* figure) {
+    to.push_back(
+        {name, gauge, help, groups.size(), [&groups, figure](MetricsText& text, std::size_t row) {
+           text.sample({{"queue", groups[row].queue}}, groups[row].*figure);
+         }});
+  };
+  family("millrace_queue_groups", "Groups of the queue with tasks that wait or run.",
+         &GroupMetrics::groups);
+  family("millrace_queue_groups_full",
+         "Groups whose tasks wait because the group runs as many as it may, or has used its rate.",
+         &GroupMetrics::full);
+  family("millrace_queue_groups_paused", "Groups that are paused.", &GroupMetrics::paused);
+}
+
 void add_task_families(Families& to, const Shown& shown) {
   const std::vector<TypeMetrics>& types = shown.snapshot->types;
   const auto count = [&](std::string_view name, std::string_view help,

@@ -9,6 +9,7 @@ MetricsPage::MetricsPage(Shown shown) : shown_(std::move(shown)) {
   if (!shown_.snapshot) return;
   add_broker_families(families_, shown_);
   add_queue_families(families_, shown_);
+  add_group_families(families_, shown_);
   add_task_families(families_, shown_);
   if (shown_.compat) add_compat_families(families_, shown_);
 }

@@ -52,6 +52,7 @@ using Families = std::vector<MetricFamily>;
 void add_server_families(Families& to, const Shown& shown);
 void add_broker_families(Families& to, const Shown& shown);
 void add_queue_families(Families& to, const Shown& shown);
+void add_group_families(Families& to, const Shown& shown);
 void add_task_families(Families& to, const Shown& shown);
 void add_compat_families(Families& to, const Shown& shown);
 

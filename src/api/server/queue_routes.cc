@@ -10,18 +10,6 @@
 namespace millrace::api {
 namespace {
 
-// Goes on with the queue of the path, if the key may touch it.
-template <class Then>
-void with_queue(CallPtr call, Then then) {
-  if (!call->query_is_good()) return;
-  QueueRef queue = queue_from_text(call->path[0]);
-  std::vector<QueueRef> queues{queue};
-  with_queues(std::move(call), std::move(queues),
-              [queue = std::move(queue), then = std::move(then)](CallPtr back) mutable {
-                then(std::move(back), std::move(queue));
-              });
-}
-
 // The view of one queue, with its counters.
 template <class Write>
 void show_queue(CallPtr call, QueueRef queue, unsigned status, Write write) {

@@ -61,6 +61,11 @@ constexpr auto table = std::to_array<Route>({
     {post, "/v1/queues/{queue}/clear", Scope::admin, "clearQueue", clear_queue},
     {get, "/v1/queues/{queue}/stats", Scope::read, "getQueueStats", queue_stats},
     {get, "/v1/queues/{queue}/types", Scope::read, "getQueueTypes", queue_types},
+    {get, "/v1/queues/{queue}/groups", Scope::read, "listGroups", list_groups},
+    {get, "/v1/queues/{queue}/groups/{group}", Scope::read, "getGroup", get_group},
+    {patch, "/v1/queues/{queue}/groups/{group}", Scope::admin, "changeGroup", change_group,
+     Body::json},
+    {remove, "/v1/queues/{queue}/groups/{group}", Scope::admin, "resetGroup", reset_group},
     {get, "/v1/stats", Scope::read, "getStats", all_stats},
 
     {get, "/v1/schedules", Scope::read, "listSchedules", list_schedules},

@@ -178,7 +178,7 @@ void fields(A<WorkersAnswer> auto& of, auto& visit) {
 }
 void fields(A<ImportedCounts> auto& of, auto& visit) {
   visit("queues", of.queues), visit("schedules", of.schedules);
-  visit("memos", of.memos), visit("tasks", of.tasks);
+  visit("memos", of.memos), visit("tasks", of.tasks), visit("groups", of.groups);
 }
 void fields(A<Imported> auto& of, auto& visit) {
   visit("added", required(of.added)), visit("existing", required(of.existing));

@@ -65,6 +65,7 @@ struct ImportedCounts {
   std::uint64_t schedules = 0;
   std::uint64_t memos = 0;
   std::uint64_t tasks = 0;
+  std::uint64_t groups = 0;
 
   friend bool operator==(const ImportedCounts&, const ImportedCounts&) = default;
 };

@@ -4,7 +4,7 @@ namespace millrace::wire {
 namespace {
 
 constexpr std::string_view one_key =
-    "a line must be an object with one key: queue, schedule, memo, task or end";
+    "a line must be an object with one key: queue, group, schedule, memo, task or end";
 
 }  // namespace
 

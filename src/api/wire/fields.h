@@ -36,6 +36,17 @@ Required<T> required(T& field) {
   return {field};
 }
 
+// Left out where it has its usual value, which is that of a field that is missing.
+template <class T>
+struct Usual {
+  T& field;
+  std::remove_const_t<T> value;
+};
+template <class T>
+Usual<T> usual(T& field, std::remove_const_t<T> value) {
+  return {field, value};
+}
+
 // A reader refuses null, which would otherwise mean the same as nothing.
 template <class T>
 struct NotNull {
@@ -138,6 +149,17 @@ void fields(A<TypePolicy> auto& of, auto& visit) {
   visit("max_lost", of.max_lost);
   visit("keep_completed", of.keep_completed), visit("keep_dead", of.keep_dead);
 }
+void fields(A<GroupRules> auto& of, auto& visit) {
+  visit("order", of.order), visit("max_concurrent", of.max_concurrent);
+  visit("process_rate", of.process_rate), visit("rate_of", usual(of.rate_of, RateOf::tasks));
+  visit("max_depth", of.max_depth), visit("weight", usual(of.weight, 1));
+  visit("retry_holds", usual(of.retry_holds, true));
+}
+void fields(A<GroupOverride> auto& of, auto& visit) {
+  visit("max_concurrent", of.max_concurrent), visit("process_rate", of.process_rate);
+  visit("max_depth", of.max_depth), visit("weight", of.weight);
+  visit("paused_until", of.paused_until), visit("until", of.until);
+}
 // All but the name.
 void fields_of_queue(auto& of, auto& visit) {
   visit("number", of.number), visit("id", of.id), visit("description", of.description),
@@ -146,6 +168,7 @@ void fields_of_queue(auto& of, auto& visit) {
   visit("max_concurrent", of.max_concurrent), visit("max_depth", of.max_depth);
   visit("max_task_size", of.max_task_size);
   visit("put_rate", of.put_rate), visit("process_rate", of.process_rate);
+  visit("rate_of", usual(of.rate_of, RateOf::tasks)), visit("groups", of.groups);
   visit("priority", always(of.priority)), visit("weight", of.weight);
   visit("ageing_ms", of.ageing), visit("lease_ms", always(of.lease));
   visit("timeout_ms", of.timeout), visit("batch_size", always(of.batch_size));
@@ -178,6 +201,7 @@ void fields_given(auto& of, auto& visit) {
   visit("unique", of.unique), visit("callback", of.callback), visit("keep_for_ms", of.keep_for);
   visit("keep_completed", of.keep_completed), visit("keep_dead", of.keep_dead);
   visit("client_id", of.client_id), visit("request_id", of.request_id), visit("group", of.group);
+  visit("cost", usual(of.cost, 1));
   visit("metadata", embedded_object(of.metadata)), visit("tags", of.tags),
       visit("parent", of.parent);
   visit("after", of.after);

@@ -1,6 +1,7 @@
 // What enumerators are called on the wire, in the order of their numbers.
 #pragma once
 
+#include <millrace/queue.h>
 #include <millrace/retry.h>
 #include <millrace/schedule.h>
 #include <millrace/task.h>
@@ -52,6 +53,12 @@ constexpr auto names(AfterWhen) {
 constexpr auto names(Otherwise) {
   return std::to_array<std::string_view>({"cancel", "hold", "run"});
 }
+constexpr auto names(RateOf) {
+  return std::to_array<std::string_view>({"tasks", "cost"});
+}
+constexpr auto names(GroupOrder) {
+  return std::to_array<std::string_view>({"arrival", "fair", "serial"});
+}
 constexpr auto names(Overlap) {
   return std::to_array<std::string_view>({"skip", "queue", "allow"});
 }
@@ -77,7 +84,8 @@ constexpr auto names(SettleStatus) {
 constexpr auto names(Gate) {
   return std::to_array<std::string_view>({"final", "running", "held", "not_due", "inactive",
                                           "paused", "concurrency", "rate", "no_worker", "behind",
-                                          "next", "parked", "waits_for"});
+                                          "next", "parked", "waits_for", "group_paused",
+                                          "group_concurrency", "group_rate", "group_serial"});
 }
 constexpr auto names(BulkAction) {
   return names_by_number<BulkAction>(std::make_index_sequence<bulk_action_count>());

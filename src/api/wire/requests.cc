@@ -116,6 +116,7 @@ void append_report(std::string& out, const Report& report) {
   std::visit(OutcomeWriter{writer}, report.outcome);
   if (!report.follow_ups.empty()) append_tasks(writer.key("follow_ups"), report.follow_ups);
   writer("checkpoint", embedded_if_given(report.checkpoint));
+  if (report.cost) append(writer.key("cost"), *report.cost);
   writer.close();
 }
 

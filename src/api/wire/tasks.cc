@@ -68,18 +68,13 @@ void fields(A<PauseWords> auto& of, auto& visit) {
   visit("for_ms", of.duration), visit("until", of.until);
 }
 
-namespace {
-
-// now + delay, within ten years.
-TimePoint after(TimePoint now, Duration delay, std::string_view key, Input& in) {
+TimePoint moment_after(TimePoint now, Duration delay, std::string_view key, Input& in) {
   if (delay > limits::max_delay) {
     in.refuse(Path{.key = key}, fmt::format("{} is {}; allowed are 0 to {}, ten years", key,
                                             delay.count(), limits::max_delay.count()));
   }
   return later(now, std::min(delay, limits::max_delay));
 }
-
-}  // namespace
 
 Read<std::string> read_cancel(std::string_view text) {
   auto words = read_text<CancelWords>(text);
@@ -107,7 +102,7 @@ Read<TaskUpdate> read_update(std::string_view text, TimePoint now) {
   if (words.start && words.delay) {
     in.refuse(Path{.key = "delay_ms"}, "both start and delay_ms are given; give one of them");
   } else if (words.delay) {
-    update.start = after(now, *words.delay, "delay_ms", in);
+    update.start = moment_after(now, *words.delay, "delay_ms", in);
   }
   take_priority(words.priority, words.scale, update.priority, Path{.key = "priority"}, in);
   if (!update.priority && !update.start && !update.queue && in.good()) {
@@ -161,7 +156,7 @@ Read<TimePoint> read_pause(std::string_view text, TimePoint now) {
   if (words.duration && words.until) {
     in.refuse(Path{.key = "until"}, "both for_ms and until are given; give one of them");
   }
-  if (words.duration) return finished(in, after(now, *words.duration, "for_ms", in));
+  if (words.duration) return finished(in, moment_after(now, *words.duration, "for_ms", in));
   return finished(in, words.until.value_or(never));
 }
 

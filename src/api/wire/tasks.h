@@ -33,6 +33,8 @@ struct TaskActions {
   std::optional<QueueRef> to = std::nullopt;            // of a move
 };
 Read<TaskActions> read_actions(std::string_view text);
+// now + delay; beyond ten years `in` has the error.
+TimePoint moment_after(TimePoint now, Duration delay, std::string_view key, Input& in);
 // {"for_ms":…} or {"until":…}; neither: without end.
 Read<TimePoint> read_pause(std::string_view text, TimePoint now);
 

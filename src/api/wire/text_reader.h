@@ -234,6 +234,10 @@ class KeyReader {
     read(in_, required.field, at_);
   }
   template <class T>
+  void read_field(Usual<T>& usual) {
+    read(in_, usual.field, at_);
+  }
+  template <class T>
   void read_field(EventNames<T>& events) {
     events.bits = event_bits(in_, at_);
   }

@@ -128,6 +128,10 @@ class TextWriter {
     write(name, required.field);
   }
   template <class T>
+  void operator()(std::string_view name, const Usual<T>& usual) {
+    if (usual.field != usual.value) write(name, usual.field);
+  }
+  template <class T>
   void operator()(std::string_view name, const EventNames<T>& events) {
     append_events(key(name), events.bits);
   }

@@ -55,7 +55,7 @@ void fields(A<Traits> auto& of, auto& visit) {
   visit("batch", of.batch), visit("task_size", of.task_size);
   visit("follow_ups", of.follow_ups), visit("time_precision_ms", of.time_precision);
   visit("several_processes", always(of.several_processes));
-  visit("graphs", always(of.graphs));
+  visit("graphs", always(of.graphs)), visit("groups", always(of.groups));
 }
 
 // ---- Writing ----

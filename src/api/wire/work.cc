@@ -95,6 +95,7 @@ Report as_report(SettleWords&& words, TimePoint now, Input& in, const Path& at) 
   if (!in.good() || !suits(words, in, at)) return report;
   report.outcome = outcome_of(words, now, in, at);
   report.checkpoint = std::move(words.checkpoint);
+  if (words.cost) report.cost = words.cost->value;
   const Path list{.above = &at, .key = "follow_ups"};
   for (std::size_t i = 0; i < words.follow_ups.size(); ++i) {
     const Path here{.above = &list, .index = i};
@@ -175,6 +176,10 @@ void append_taken(TextWriter& writer, const WorkResult& result) {
 void read(Input& in, TextOrJson& to, const Path& at) {
   if (in.peek() == '"') return read(in, to.text, at);
   if (const auto text = in.raw()) to.text.assign(*text);
+}
+
+void read(Input& in, Cost& to, const Path& at) {
+  read(in, to.value, at);
 }
 
 Read<WorkOrder> read_work(std::string_view text, TimePoint now) {

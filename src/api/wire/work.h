@@ -33,6 +33,12 @@ struct TextOrJson {
 };
 void read(Input& in, TextOrJson& to, const Path& at);
 
+// What a run has really cost.
+struct Cost {
+  std::uint32_t value = 0;
+};
+void read(Input& in, Cost& to, const Path& at);
+
 // The error that a handler reports.
 struct ErrorWords {
   std::optional<std::string> code = std::nullopt;
@@ -58,13 +64,14 @@ struct SettleWords {
   std::optional<std::string> reason = std::nullopt;
   std::vector<PutWords> follow_ups = {};
   std::optional<std::string> checkpoint = std::nullopt;
+  std::optional<Cost> cost = std::nullopt;
 };
 void fields(A<SettleWords> auto& of, auto& visit) {
   visit("id", of.id), visit("token", required(of.token)), visit("outcome", required(of.outcome));
   visit("result", embedded(of.result)), visit("error", of.error);
   visit("retryable", of.retryable), visit("at", of.at), visit("delay_ms", of.delay);
   visit("reason", of.reason), visit("follow_ups", of.follow_ups);
-  visit("checkpoint", embedded_if_given(of.checkpoint));
+  visit("checkpoint", embedded_if_given(of.checkpoint)), visit("cost", of.cost);
 }
 
 struct TakeWords {

@@ -55,6 +55,20 @@ TEST(Work, every_outcome) {
   EXPECT_EQ(std::get<Park>(settled(R"("outcome":"park","delay_ms":5000)")).until, t0 + 5s);
 }
 
+TEST(Work, a_report_says_what_the_run_has_cost) {
+  const auto read = [](std::string_view rest) {
+    const std::string text = R"({"token":"00000001000000ff",)" + std::string(rest) + "}";
+    return read_settlement(text, *task_id_from_text(id), t0);
+  };
+  EXPECT_EQ(read(R"("outcome":"done")")->cost, std::nullopt);
+  EXPECT_EQ(read(R"("outcome":"done","cost":1200)")->cost, 1200U);
+  EXPECT_EQ(read(R"("outcome":"failed","error":{"message":"m"},"cost":0)")->cost, 0U);
+  EXPECT_EQ(read(R"("outcome":"done","cost":4294967295)")->cost, 4294967295U);
+  EXPECT_EQ(wrong_field(R"("outcome":"done","cost":-1)"), "cost");
+  EXPECT_EQ(wrong_field(R"("outcome":"done","cost":1.5)"), "cost");
+  EXPECT_EQ(wrong_field(R"("outcome":"done","cost":"unlimited")"), "cost");
+}
+
 TEST(Work, fields_must_suit_the_outcome) {
   EXPECT_EQ(wrong_field(R"("outcome":"failed","error":{"message":"m"},"result":1)"), "result");
   EXPECT_EQ(wrong_field(R"("outcome":"done","error":{"message":"m"})"), "error");

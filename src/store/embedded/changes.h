@@ -28,6 +28,9 @@ enum class RecordKind : std::uint8_t {
   // Records of the log itself; they change no state.
   begin = 13,    // what a segment begins with
   cleaned = 14,  // segments that are no longer needed
+  // The small state again: what is kept of a group besides its tasks.
+  group = 15,
+  group_gone = 16,
 };
 
 struct TaskChange {
@@ -38,11 +41,11 @@ struct TaskChange {
 };
 
 // What the small state is made of; a change names one, whether it is still there or not.
-enum class Thing : std::uint8_t { queue, schedule, memo, window };
+enum class Thing : std::uint8_t { queue, schedule, memo, window, group };
 
 struct SmallChange {
   Thing thing = Thing::queue;
-  std::uint16_t queue = 0;  // index, of a queue or a window
+  std::uint16_t queue = 0;  // index, of a queue, a window or a group
   std::string key = {};     // of the others
 
   friend auto operator<=>(const SmallChange&, const SmallChange&) = default;

@@ -216,7 +216,8 @@ BodyFlags body_flags(std::string_view body) {
   return {.has_unique = task.unique.has_value(),
           .has_start_by = task.start_by.has_value(),
           .keeps_itself = has_own_keep(task),
-          .facts = facts_of(task)};
+          .facts = facts_of(task),
+          .group = std::move(task.group)};
 }
 
 // "" is 0, so that what most tasks leave out costs nothing.

@@ -79,6 +79,7 @@ struct BodyFlags {
   bool has_start_by = false;
   bool keeps_itself = false;
   BodyFacts facts = {};
+  std::string group = {};
 };
 BodyFlags body_flags(std::string_view body);
 BodyFacts facts_of(const NewTask& task, TimePoint created_at);

@@ -162,8 +162,8 @@ inline bool has_late(const QueueSettings& settings) {
          });
 }
 template <class Out>
-void write_all_late(Out& out, const QueueSettings& settings) {
-  if (!has_late(settings)) return;
+void write_all_late(Out& out, const QueueSettings& settings, bool more_comes = false) {
+  if (!has_late(settings) && !more_comes) return;
   write_late(out, settings);
   for (const TypePolicy& policy : settings.types) write_late(out, policy);
 }

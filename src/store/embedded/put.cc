@@ -4,6 +4,7 @@
 
 #include "core/limits.h"
 #include "core/own_keep.h"
+#include "core/quote.h"
 #include "core/transition.h"
 #include "core/uuid.h"
 #include "core/validate.h"
@@ -39,13 +40,34 @@ void wait_for_parents(State& state, std::uint32_t at, const After& after) {
 
 }  // namespace
 
-Result<void> check_room(const QueueEntry& queue, TimePoint now, std::uint32_t more) {
+namespace {
+
+Result<void> check_room_in_group(const State& state, const QueueEntry& queue,
+                                 const std::string& name, TimePoint now, std::uint32_t more) {
+  if (!queue.line || name.empty()) return {};
+  const auto handle = state.groups.find(queue.index, name);
+  static const GroupEntry none;
+  const GroupEntry& group = handle == no_group ? none : state.groups.at(handle);
+  const auto most = queue.line->limits_of_group(group, now).max_depth;
+  if (!most || group.waiting + more < *most) return {};
+  return limited(
+      fmt::format("group {} of queue \"{}\" is full: {} tasks wait, {} are allowed",
+                  in_quotes(name), queue.settings().name, group.waiting + more, *most),
+      ask_again);
+}
+
+}  // namespace
+
+Result<void> check_room(const State& state, const QueueEntry& queue, const std::string& group,
+                        TimePoint now, const Ahead& ahead) {
   const QueueSettings& settings = queue.settings();
+  const std::uint32_t more = ahead.in_queue;
   if (settings.max_depth && queue.waiting + more >= *settings.max_depth) {
     return limited(fmt::format("queue \"{}\" is full: {} tasks wait, {} are allowed", settings.name,
                                queue.waiting + more, *settings.max_depth),
                    ask_again);
   }
+  if (auto good = check_room_in_group(state, queue, group, now, ahead.in_group); !good) return good;
   if (settings.put_rate && queue.puts.room(*settings.put_rate, now) <= more) {
     const Rate& rate = *settings.put_rate;
     return limited(fmt::format("queue \"{}\" accepts {} tasks in {} ms", settings.name, rate.max,
@@ -216,7 +238,7 @@ Result<Put> put(State& state, QueueFinder& queues, const NewTask& task, TimePoin
     return std::unexpected(std::move(size.error()));
   }
   if (replaces) return replace(state, task, *holder, now);
-  if (auto room = check_room(*queue, now); !room) return std::unexpected(std::move(room.error()));
+  if (auto room = check_room(state, *queue, task.group, now); !room) return std::unexpected(std::move(room.error()));
   if (auto good = check_parents(state, task); !good)
     return std::unexpected(std::move(good.error()));
   if (queue->settings().put_rate) {

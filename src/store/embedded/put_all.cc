@@ -67,7 +67,9 @@ class PutAll {
       return size;
     }
     place.queue = queue;
-    return check_room(*queue, now_, added_[queue->index]++);
+    return check_room(state_, *queue, task.group, now_,
+                      {.in_queue = added_[queue->index]++,
+                       .in_group = added_to_group_[{queue->index, task.group}]++});
   }
 
   Result<void> check_waits(std::size_t at) {
@@ -155,6 +157,7 @@ class PutAll {
   std::unordered_map<TaskId, std::size_t, UuidHash> ids_;
   std::map<std::pair<std::uint16_t, std::string>, std::size_t> keys_;
   std::map<std::uint16_t, std::uint32_t> added_;  // how many, by queue
+  std::map<std::pair<std::uint16_t, std::string_view>, std::uint32_t> added_to_group_;
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // The stored fields of what only records hold; see fields.h.
 #pragma once
 
+#include <memory>
+
 #include "core/rate_window.h"
 #include "core/values.h"
 #include "store/embedded/bytes.h"
@@ -14,6 +16,35 @@ void fields(A<RateWindow> auto& of, const auto& visit) {
   for (auto& used : of.used) visit(used);
   visit(of.newest), visit(of.width);
 }
+// Only the slots in which something was used.
+template <class Out>
+void write_uses(Out& out, const RateWindow* window) {
+  write(out, window != nullptr);
+  if (window == nullptr) return;
+  write(out, window->newest), write(out, window->width);
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < RateWindow::slot_count; ++i) {
+    if (window->used[i] != 0) bits |= std::uint64_t{1} << i;
+  }
+  write(out, bits);
+  for (const std::uint32_t used : window->used) {
+    if (used != 0) write(out, used);
+  }
+}
+inline std::unique_ptr<RateWindow> read_uses(ByteReader& in) {
+  bool some = false;
+  read(in, some);
+  if (!some) return nullptr;
+  auto window = std::make_unique<RateWindow>();
+  std::uint64_t bits = 0;
+  read(in, window->newest), read(in, window->width), read(in, bits);
+  if ((bits >> RateWindow::slot_count) != 0) in.spoil();
+  for (std::size_t i = 0; i < RateWindow::slot_count; ++i) {
+    if ((bits >> i & 1U) != 0) read(in, window->used[i]);
+  }
+  return window;
+}
+
 void fields(A<Counters> auto& of, const auto& visit) {
   visit(of.deliveries), visit(of.attempts), visit(of.retries), visit(of.lost);
 }

@@ -92,7 +92,20 @@ void write_gone(std::string& out, const TaskChange& change) {
 void write_queue(std::string& out, const QueueEntry& queue) {
   write_record(out, RecordKind::queue, [&](Appender& to) {
     write(to, queue.index), write(to, queue.queue), write(to, queue.puts), write(to, queue.takes);
-    write_all_late(to, queue.settings());
+    const bool more = queue.group_epoch != 0;
+    write_all_late(to, queue.settings(), more);
+    if (!more) return;
+    write(to, queue.group_epoch), write(to, queue.turn);
+    write(to, queue.line ? queue.line->ungrouped().turn : 0U);
+  });
+}
+
+void write_group(std::string& out, const GroupEntry& group) {
+  write_record(out, RecordKind::group, [&](Appender& to) {
+    write(to, group.queue), write(to, group.name), write(to, group.epoch);
+    write(to, group.override ? std::optional(*group.override) : std::nullopt);
+    write(to, group.has_tasks() ? group.turn : 0U);
+    write_uses(to, group.takes.get());
   });
 }
 
@@ -109,6 +122,18 @@ void write_schedule(std::string& out, const Schedule& schedule) {
   });
 }
 
+// In the order of their names.
+void write_groups(std::string& out, const State& state, std::uint16_t queue) {
+  std::vector<std::pair<std::string_view, std::uint32_t>> groups;
+  for (const auto& [handle, same] : state.groups.of(queue)) {
+    if (state.has_record(state.groups.at(handle))) {
+      groups.emplace_back(state.groups.at(handle).name, handle);
+    }
+  }
+  std::ranges::sort(groups);
+  for (const auto& [name, handle] : groups) write_group(out, state.groups.at(handle));
+}
+
 void write_whole(std::string& out, RecordKind kind, const auto& value) {
   write_record(out, kind, [&](Appender& to) { write(to, value); });
 }
@@ -123,6 +148,8 @@ RecordKind gone_kind(Thing thing) {
       return RecordKind::memo_gone;
     case Thing::window:
       return RecordKind::window_gone;
+    case Thing::group:
+      return RecordKind::group_gone;
   }
   return RecordKind::queue_gone;
 }
@@ -167,6 +194,12 @@ bool write_thing(const State& state, const SmallChange& change, std::string& out
       const Holder* holder = state.holders.window(change.queue, change.key);
       if (holder == nullptr) return false;
       write_window(out, change.queue, change.key, *holder);
+      return true;
+    }
+    case Thing::group: {
+      const auto handle = state.groups.find(change.queue, change.key);
+      if (handle == no_group || !state.has_record(state.groups.at(handle))) return false;
+      write_group(out, state.groups.at(handle));
       return true;
     }
   }
@@ -216,6 +249,7 @@ void write_state(const State& state, std::string& out) {
   for (const auto& [key, holder] : state.holders.all()) {
     if (holder.until != never) write_window(out, key.first, key.second, holder);
   }
+  for (const auto& [name, index] : state.queue_names()) write_groups(out, state, index);
   std::vector<std::pair<std::uint64_t, std::uint32_t>> tasks;
   for (std::uint32_t at = 0; at < state.slot_count(); ++at) {
     if (state.slot(at).number != 0) tasks.emplace_back(state.slot(at).number, at);
@@ -254,6 +288,10 @@ std::optional<SmallChange> thing_of(const RecordView& record) {
       break;
     case RecordKind::window:
       thing.thing = Thing::window;
+      read(in, thing.queue);
+      break;
+    case RecordKind::group:
+      thing.thing = Thing::group;
       read(in, thing.queue);
       break;
     default:

@@ -21,6 +21,13 @@ struct Tally {
   std::uint64_t dead = 0;
 };
 
+struct GroupTally {
+  std::uint64_t tasks = 0;
+  std::uint64_t waiting = 0;
+  std::uint64_t ready = 0;
+  std::uint64_t running = 0;
+};
+
 class Recount {
  public:
   explicit Recount(const State& state) : state_(state) {}
@@ -31,7 +38,10 @@ class Recount {
     }
     state_.each_with_waiting(0, state_.queue_places() + 1,
                              [&](const QueueEntry& queue) { with_waiting_.insert(queue.index); });
-    for (const auto& [name, index] : state_.queue_names()) compare(state_.queue_at(index));
+    for (const auto& [name, index] : state_.queue_names()) {
+      compare(state_.queue_at(index));
+      compare_groups(state_.queue_at(index));
+    }
     same("tasks", state_.task_count(), tasks_);
     same("leases by their end", state_.leases.size(), leases_);
     same("tasks with a start_by", state_.expiries.size(), expiries_);
@@ -72,6 +82,7 @@ class Recount {
     ++tally.counts[state][slot.priority];
     ++tally.by_state[state];
     expect_in(queue.by_state[state], slot.number, at, "tasks of its state");
+    count_group(queue, at);
     if (is_waiting(slot.state)) return count_waiting(queue, tally, at);
     const TimeKey key{slot.moment, slot.number};
     if (slot.state == TaskState::processing) {
@@ -101,6 +112,43 @@ class Recount {
     if (slot.state == TaskState::created) return;
     ++tally.order[slot.priority];
     expect_in(queue.order[slot.priority], key, at, "tasks in order");
+  }
+
+  void count_group(const QueueEntry& queue, std::uint32_t at) {
+    const Slot& slot = state_.slot(at);
+    const std::uint32_t group = state_.marks.group(at);
+    const std::string name = group == no_group ? std::string() : state_.groups.at(group).name;
+    if (state_.given(slot).group != name) {
+      differences_.push_back(fmt::format("task number {} is in the group \"{}\", not in its own",
+                                         slot.number, name));
+    }
+    GroupTally& tally = groups_[{slot.queue, group}];
+    ++tally.tasks;
+    if (is_waiting(slot.state)) ++tally.waiting;
+    if (slot.state == TaskState::queued) ++tally.ready;
+    if (slot.state == TaskState::processing) ++tally.running;
+    const bool stands_in_line = state_.marks.where(at) != GroupMarks::Where::nowhere;
+    const bool must = queue.line && is_waiting(slot.state) && slot.state != TaskState::created;
+    if (must == stands_in_line || slot.state == TaskState::created) return;
+    differences_.push_back(
+        fmt::format("task number {} is {}in the line of groups", slot.number, must ? "not " : ""));
+  }
+
+  void compare_groups(const QueueEntry& queue) {
+    const auto compare = [&](const GroupEntry& group, const GroupTally& tally) {
+      const std::string what = fmt::format("{}: group \"{}\": ", queue.settings().name, group.name);
+      same(what + "waiting", group.waiting, tally.waiting);
+      same(what + "ready", group.ready, tally.ready);
+      same(what + "running", group.running, tally.running);
+    };
+    for (const auto& [handle, itself] : state_.groups.of(queue.index)) {
+      const GroupTally& tally = groups_[{queue.index, handle}];
+      compare(state_.groups.at(handle), tally);
+      same(fmt::format("{}: tasks of group \"{}\"", queue.settings().name,
+                       state_.groups.at(handle).name),
+           state_.groups.at(handle).tasks, tally.tasks);
+    }
+    if (queue.line) compare(queue.line->ungrouped(), groups_[{queue.index, no_group}]);
   }
 
   void count_edges(std::uint32_t at) {
@@ -144,6 +192,7 @@ class Recount {
 
   const State& state_;
   std::map<std::uint16_t, Tally> tallies_;
+  std::map<std::pair<std::uint16_t, std::uint32_t>, GroupTally> groups_;
   std::set<std::uint16_t> with_waiting_;
   std::uint64_t tasks_ = 0;
   std::uint64_t leases_ = 0;

@@ -23,6 +23,7 @@ void reset_mutable(Slot& slot) {
 }  // namespace
 
 Result<void> Replay::apply(std::string_view records, const Origin* origin) {
+  state_.replaying = true;
   origin_ = origin;
   begin_ = records.data();
   std::string_view left = records;
@@ -72,6 +73,7 @@ Result<void> Replay::finish() {
     state_.index(at);
   }
   state_.find_untold();
+  state_.settle_groups();
   return {};
 }
 
@@ -89,6 +91,7 @@ bool Replay::apply_one(const RecordView& record) {
     case RecordKind::schedule_gone:
     case RecordKind::memo_gone:
     case RecordKind::window_gone:
+    case RecordKind::group_gone:
       return apply_gone_thing(record);
     case RecordKind::begin:
     case RecordKind::cleaned:
@@ -190,11 +193,15 @@ bool Replay::apply_task(const RecordView& record) {
   slot.keeps_itself = flags.keeps_itself;
   slot.set_facts(flags.facts);
   slot.unindexed = true;
+  auto at = known;
   if (known != no_slot) {
+    state_.leave_group(known);  // it may have been moved, or be another one's by now
     state_.slot(known) = slot;
-    return true;
+  } else {
+    at = state_.adopt(slot);
+    numbers_.insert(mix(slot.number), at);
   }
-  numbers_.insert(mix(slot.number), state_.adopt(slot));
+  state_.join_group(at, flags.group);
   return true;
 }
 
@@ -236,12 +243,39 @@ bool Replay::apply_queue(std::string_view payload) {
   RateWindow takes;
   read(in, index), read(in, queue), read(in, puts), read(in, takes);
   read_all_late(in, queue.settings);
+  std::uint32_t epoch = 0;
+  std::uint64_t turn = 0;
+  std::uint64_t ungrouped = 0;
+  if (in.left() != 0) read(in, epoch), read(in, turn), read(in, ungrouped);
   if (!in.good() || in.left() != 0) return false;
   const QueueEntry* of_this_name = state_.queue(queue.settings.name);
   if (of_this_name != nullptr && of_this_name->index != index) return false;
   state_.put_queue_at(index, std::move(queue));
-  state_.queue_at(index).puts = puts;
-  state_.queue_at(index).takes = takes;
+  QueueEntry& entry = state_.queue_at(index);
+  entry.puts = puts;
+  entry.takes = takes;
+  entry.group_epoch = epoch;
+  entry.turn = turn;
+  if (entry.line) entry.line->ungrouped().turn = ungrouped;
+  return true;
+}
+
+bool Replay::apply_group(std::string_view payload) {
+  ByteReader in(payload);
+  std::uint16_t queue = 0;
+  std::string name;
+  std::uint32_t epoch = 0;
+  std::optional<GroupOverride> override;
+  std::uint64_t turn = 0;
+  read(in, queue), read(in, name), read(in, epoch), read(in, override), read(in, turn);
+  auto takes = read_uses(in);
+  if (!in.good() || in.left() != 0 || name.empty()) return false;
+  GroupEntry& group = state_.groups.at(state_.groups.make(queue, name));
+  group.recorded = true;
+  group.epoch = epoch;
+  group.override = override ? std::make_unique<GroupOverride>(*override) : nullptr;
+  group.turn = turn;
+  group.takes = std::move(takes);
   return true;
 }
 
@@ -262,6 +296,8 @@ bool Replay::apply_thing(const RecordView& record) {
       if (complete()) state_.memos.restore(memo);
       return complete();
     }
+    case RecordKind::group:
+      return apply_group(record.payload);
     case RecordKind::window: {
       std::uint16_t queue = 0;
       std::string key;
@@ -306,6 +342,15 @@ bool Replay::apply_gone_thing(const RecordView& record) {
     case RecordKind::memo_gone:
       state_.memos.erase(key);
       return true;
+    case RecordKind::group_gone: {
+      const auto handle = state_.groups.find(queue, key);
+      if (handle == no_group) return true;
+      GroupEntry& group = state_.groups.at(handle);
+      group.override.reset(), group.takes.reset();
+      group.turn = 0;
+      group.recorded = false;
+      return true;
+    }
     default:
       state_.holders.erase_window(queue, key);
       return true;

@@ -37,6 +37,7 @@ class Replay {
   bool apply_gone(std::string_view payload);
   bool apply_thing(const RecordView& record);
   bool apply_gone_thing(const RecordView& record);
+  bool apply_group(std::string_view payload);
   bool apply_queue(std::string_view payload);
 
   std::uint32_t find(std::uint64_t number) const;

@@ -97,12 +97,28 @@ void note_end(State& state, Slot& slot, const Settlement& settlement, TaskState 
   state.set_notes(slot, notes);
 }
 
+// The rates learn what the run has really cost.
+void correct_cost(State& state, std::uint32_t at, const Settlement& settlement, TimePoint now) {
+  const Slot& slot = state.slot(at);
+  QueueEntry& queue = state.queue_at(slot.queue);
+  const QueueSettings& settings = queue.settings();
+  const std::uint32_t noted = cost_of(state, slot, RateOf::cost);
+  if (settings.process_rate && settings.rate_of == RateOf::cost) {
+    queue.takes.correct(*settings.process_rate, slot.started_at, now, noted, *settlement.cost);
+    state.changes.note({Thing::queue, queue.index});
+  }
+  if (queue.line) {
+    queue.line->correct_cost(state.marks.group(at), slot, noted, *settlement.cost, now);
+  }
+}
+
 TaskState apply(State& state, std::uint32_t at, const Settlement& settlement, TimePoint now) {
   Slot& slot = state.slot(at);
   ensure(slot.state == TaskState::processing && slot.token != 0,
          "a settlement was applied to a task that no worker holds");
   const TaskState next = state_after(slot.state, settlement.event);
   const Event event = settlement.event;
+  if (settlement.cost) correct_cost(state, at, settlement, now);
   state.unindex(at);
   if (std::holds_alternative<Lost>(settlement.expect)) slot.token = 0;  // its holder lost it
   if (event == Event::retry || event == Event::snooze || event == Event::park ||

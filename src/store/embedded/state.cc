@@ -57,6 +57,7 @@ std::uint32_t State::add(const NewTask& task, QueueEntry& queue, TimePoint now) 
   slot.number = options_.next_number ? options_.next_number() : ++number_;
   slot.queue = queue.index;
   set_body(slot, task, now);
+  join_group(at, task.group);
   ids_.insert(hash(slot.id), at);
   ++tasks_;
   return at;
@@ -75,6 +76,12 @@ void State::rewrite(std::uint32_t at, const NewTask& task) {
   Slot& slot = slots_[at];
   const Blob old = slot.body;
   set_body(slot, task, slot.created_at());
+  const std::uint32_t group = marks.group(at);
+  const bool same = group == no_group ? task.group.empty() : groups.at(group).name == task.group;
+  if (!same) {
+    leave_group(at);
+    join_group(at, task.group);
+  }
   blobs.remove(old);
   slot.rewritten = changes.on;
 }
@@ -92,15 +99,17 @@ void State::index_waiting(QueueEntry& queue, const Slot& slot, std::uint32_t at)
   if (slot.has_start_by) expiries.insert({start_by(slot), slot.number}, at);
   if (slot.orphaned) orphans.insert(slot.number, at);
   if (awaits_its_start(slot)) promotions.insert({slot.start, slot.number}, at);
+  if (queue.line) queue.line->enter(at);
   if (slot.state == TaskState::created) return;
   queue.order[slot.priority].insert({slot.start, slot.number}, at);
 }
 
-void State::unindex_waiting(QueueEntry& queue, const Slot& slot) {
+void State::unindex_waiting(QueueEntry& queue, const Slot& slot, std::uint32_t at) {
   if (--queue.waiting == 0) flip_waiting(queue);
   if (slot.has_start_by) expiries.erase({start_by(slot), slot.number});
   if (slot.orphaned) orphans.erase(slot.number);
   if (awaits_its_start(slot)) promotions.erase({slot.start, slot.number});
+  if (queue.line) queue.line->leave(at);
   if (slot.state == TaskState::created) return;
   queue.order[slot.priority].erase({slot.start, slot.number});
 }
@@ -127,6 +136,7 @@ void State::index(std::uint32_t at) {
   queue.by_state[state].insert(slot.number, at);
   for (TaskWatch* watch : watches_) watch->entered(slot);
   if (slot.has_unique) hold_key(slot);
+  count_in_group(slot, at, 1);
   if (is_waiting(slot.state)) return index_waiting(queue, slot, at);
   const TimeKey key{slot.moment, slot.number};
   if (slot.state == TaskState::processing) {
@@ -150,7 +160,8 @@ void State::unindex(std::uint32_t at) {
   --queue.counts[state][slot.priority];
   queue.by_state[state].erase(slot.number);
   if (slot.has_unique) free_key(slot);
-  if (is_waiting(slot.state)) return unindex_waiting(queue, slot);
+  count_in_group(slot, at, ~std::uint32_t{0});  // one less
+  if (is_waiting(slot.state)) return unindex_waiting(queue, slot, at);
   const TimeKey key{slot.moment, slot.number};
   if (slot.state == TaskState::processing) {
     --queue.running;
@@ -176,6 +187,7 @@ void State::store(std::uint32_t at, TimePoint now) {
     changes.tasks.push_back({.kind = kind, .slot = at, .number = slot.number});
   }
   index(at);
+  if (GroupLine* line = queues_[slot.queue]->line.get()) line->begin_or_end(marks.group(at), now);
 }
 
 void State::erase(std::uint32_t at) {
@@ -188,6 +200,7 @@ void State::erase(std::uint32_t at) {
         {.kind = RecordKind::gone, .number = slot.number, .version = slot.version + 1});
   }
   ids_.erase(hash(slot.id), at);
+  leave_group(at);
   blobs.remove(slot.body);
   blobs.remove(slot.notes);
   workers.release(slot.worker);
@@ -236,7 +249,11 @@ void State::move(std::uint32_t at, const QueueEntry& to, TimePoint now) {
       }
     }
   }
+  const std::uint32_t group = marks.group(at);
+  const std::string name = group == no_group ? std::string() : groups.at(group).name;
+  leave_group(at);
   slot.queue = to.index;
+  join_group(at, name);
   slot.moved = changes.on;
 }
 
@@ -338,16 +355,18 @@ void State::put_queue_at(std::uint16_t index, Queue queue) {
 
 void State::set_queue(QueueEntry& entry, Queue queue) {
   if (!entry.settings().name.empty()) forget_names(entry);
-  entry.queue = std::move(queue);
+  const QueueSettings before = std::exchange(entry.queue, std::move(queue)).settings;
   names_.insert_or_assign(entry.settings().name, entry.index);
   uuids_.insert_or_assign(entry.settings().id, entry.index);
   if (entry.settings().number) numbers_.insert_or_assign(*entry.settings().number, entry.index);
   changes.note({Thing::queue, entry.index});
+  set_group_rules(entry, before);
 }
 
 void State::erase_queue(QueueEntry& entry) {
   const auto index = entry.index;
   forget_names(entry);
+  erase_groups(entry);
   holders.erase_queue(index);
   queues_[index].reset();
   changes.note({Thing::queue, index});
@@ -381,10 +400,11 @@ void State::go_on(std::uint32_t epoch) {
 std::size_t State::index_memory() const {
   std::size_t bytes = slots_.memory() + ids_.memory() + blobs.overhead();
   bytes += leases.memory() + expiries.memory() + promotions.memory() + removals.memory();
-  bytes += edges.memory() + orphans.memory();
+  bytes += edges.memory() + orphans.memory() + groups.memory() + marks.memory();
   for (const auto& queue : queues_) {
     if (!queue) continue;
     bytes += sizeof(QueueEntry) + queue->finished.memory() + queue->dead.memory();
+    if (queue->line) bytes += queue->line->memory();
     for (const auto& set : queue->order) bytes += set.memory();
     for (const auto& set : queue->by_state) bytes += set.memory();
   }

@@ -31,6 +31,8 @@
 #include "store/embedded/blobs.h"
 #include "store/embedded/changes.h"
 #include "store/embedded/codec.h"
+#include "store/embedded/group_line.h"
+#include "store/embedded/groups.h"
 #include "store/embedded/holders.h"
 #include "store/embedded/memos.h"
 #include "store/embedded/names.h"
@@ -38,15 +40,9 @@
 #include "store/embedded/slot.h"
 #include "store/embedded/slot_index.h"
 #include "store/embedded/task_copy.h"
+#include "store/embedded/time_key.h"
 
 namespace millrace::embedded {
-
-// A moment, then the order of arrival.
-struct TimeKey {
-  TimePoint at{};
-  std::uint64_t number = 0;
-  friend auto operator<=>(const TimeKey&, const TimeKey&) = default;
-};
 
 // From a task to one that waits for it, and its place among those that one waits for.
 struct Edge {
@@ -62,7 +58,6 @@ struct Edge {
   std::uint64_t number() const { return child >> place_bits; }
 };
 
-using ByTime = OrderedSet<TimeKey>;
 using ByEdge = OrderedSet<Edge>;
 using ByNumber = OrderedSet<std::uint64_t>;
 
@@ -79,6 +74,11 @@ struct QueueEntry {
   std::uint64_t running = 0;  // what max_concurrent limits
   RateWindow puts;
   RateWindow takes;
+
+  // Where the settings have rules for groups.
+  std::unique_ptr<GroupLine> line;
+  std::uint64_t turn = 0;         // of the queue, in the order `fair`
+  std::uint32_t group_epoch = 0;  // how often rules for groups came, went or changed their order
 
   const QueueSettings& settings() const { return queue.settings; }
   std::uint64_t total() const;
@@ -163,6 +163,22 @@ class State {
   }
   // After a replay: which tasks have not told all that wait for them.
   void find_untold();
+
+  // ---- Groups (state_groups.cc) ----------------------------------------------------------------
+
+  // The task of a slot belongs to this group of its queue from now on. REQUIRES: not indexed.
+  void join_group(std::uint32_t at, std::string_view name);
+  void leave_group(std::uint32_t at);
+  // The group of a task as the line knows it.
+  std::uint32_t group_of(std::uint32_t at) const { return marks.group(at); }
+  // What a record keeps of a group has changed.
+  void note_group(GroupEntry& entry);
+  bool has_record(const GroupEntry& entry) const;
+  void forget_group_if_unused(std::uint32_t group);
+  // At the end of a call, so that no take has to do it for all that changed since the last one.
+  void place_groups();
+  // After a replay: what the records said belongs to the rules that the queues have now.
+  void settle_groups();
 
   void watch(TaskWatch& watch) { watches_.push_back(&watch); }
   void unwatch(TaskWatch& watch) { std::erase(watches_, &watch); }
@@ -249,6 +265,10 @@ class State {
 
   // ---- The rest -------------------------------------------------------------------------------
 
+  Groups groups;
+  GroupMarks marks;
+  std::vector<std::uint16_t> lines_to_place;  // of queues with groups that have changed
+  bool replaying = false;  // records say what was decided
   Blobs blobs;
   BlobCache cache;
   Names workers;
@@ -281,11 +301,17 @@ class State {
   void set_body(Slot& slot, const NewTask& task, TimePoint created_at);
   void warm(Slot& slot, std::uint32_t at);
   void index_waiting(QueueEntry& queue, const Slot& slot, std::uint32_t at);
-  void unindex_waiting(QueueEntry& queue, const Slot& slot);
+  void unindex_waiting(QueueEntry& queue, const Slot& slot, std::uint32_t at);
   void flip_waiting(const QueueEntry& queue) {
     with_waiting_[queue.index / 64U] ^= std::uint64_t{1} << (queue.index % 64U);
   }
   void forget_names(const QueueEntry& entry);
+  void set_group_rules(QueueEntry& entry, const QueueSettings& before);
+  void build_line(QueueEntry& entry);
+  void end_line(QueueEntry& entry);
+  void begin_epoch(QueueEntry& entry);
+  void erase_groups(QueueEntry& entry);
+  void count_in_group(const Slot& slot, std::uint32_t at, std::uint32_t change);
   bool holds_key(const Slot& slot, const UniqueKey& unique) const;
   void hold_key(const Slot& slot);
   void free_key(const Slot& slot);

@@ -8,6 +8,7 @@
 
 #include "core/limits.h"
 #include "core/uuid.h"
+#include "core/validate.h"
 #include "store/embedded/fields.h"
 #include "store/embedded/list.h"
 #include "store/embedded/number_search.h"
@@ -134,15 +135,20 @@ class Watching {
   bool begun_ = false;
 };
 
-// A turn of a change, which may tell so many tasks how those ended that they wait for.
+// A turn of a change, which may tell so many tasks how those ended that they wait for. At its end
+// groups of tasks get their new places.
 class Telling {
  public:
-  Telling(Turns& turns, State& state) : turn_(turns) {
+  Telling(Turns& turns, State& state) : turn_(turns), state_(state) {
     state.tell_budget = limits::max_told_by_call;
   }
+  Telling(const Telling&) = delete;
+  Telling& operator=(const Telling&) = delete;
+  ~Telling() { state_.place_groups(); }
 
  private:
   const Turns::Change turn_;
+  State& state_;
 };
 
 bool is_number(const TaskRef& task) {
@@ -349,6 +355,17 @@ Result<std::size_t> StateMachine::clear(const QueueRef& queue, std::size_t limit
   return embedded::clear(state_, queue, limit, now);
 }
 
+Result<millrace::Group> StateMachine::put_group(const PutGroup& change, TimePoint now) {
+  const Telling turn(turns_, state_);
+  return embedded::put_group(state_, change, now);
+}
+
+Result<GroupPage> StateMachine::groups(const GroupsRequest& request, TimePoint now) {
+  if (auto good = validate(request); !good) return std::unexpected(std::move(good.error()));
+  const Turns::Step turn(turns_);
+  return embedded::groups(state_, request, now);
+}
+
 Result<Schedule> StateMachine::put_schedule(const Schedule& schedule, PutSchedule mode,
                                             TimePoint now) {
   const Telling turn(turns_, state_);
@@ -404,6 +421,7 @@ Traits StateMachine::traits() const {
           .batch = limits::max_batch,
           .task_size = limits::max_payload,
           .follow_ups = limits::max_follow_ups,
+          .groups = true,
           .graphs = true};
 }
 
@@ -412,7 +430,7 @@ Result<std::vector<std::string>> StateMachine::ready(TimePoint now) {
   for (std::size_t next = 0;;) {
     const Turns::Step turn(turns_);
     next = state_.each_with_waiting(next, named_per_turn, [&](const QueueEntry& queue) {
-      if (gives_tasks(queue, now) && oldest_ready(queue, now)) {
+      if (gives_tasks(queue, now) && may_have_ready(queue, now)) {
         found.push_back(queue.settings().name);
       }
     });

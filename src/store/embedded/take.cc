@@ -122,27 +122,50 @@ void take_task(State& state, std::uint32_t at, std::uint32_t worker, Duration le
   state.store(at, now);
 }
 
+// The tasks in the order of the queue, or in that of its groups.
+class Next {
+ public:
+  Next(const State& state, QueueEntry& queue, TimePoint now)
+      : queue_(queue), now_(now), plain_(state, queue, now) {}
+
+  std::optional<std::uint32_t> operator()() {
+    return queue_.line ? queue_.line->next(now_) : plain_.next();
+  }
+
+ private:
+  QueueEntry& queue_;
+  const TimePoint now_;
+  InOrder plain_;
+};
+
 // `bytes`: how many bytes the take may still give out.
 void take_from(State& state, QueueEntry& queue, const TakeRequest& request, std::uint32_t most,
                std::uint32_t worker, TimePoint now, std::vector<Lease>& leases,
                std::size_t& bytes) {
-  const Duration lease = request.lease.value_or(queue.settings().lease);
+  const QueueSettings& settings = queue.settings();
+  const Duration lease = request.lease.value_or(settings.lease);
   const std::uint32_t room = room_in(queue, most, now);
   std::uint32_t taken = 0;
-  InOrder tasks(state, queue, now);
+  Next next(state, queue, now);
   while (taken < room && bytes != 0) {
-    const auto at = tasks.next();
+    const auto at = next();
     if (!at) break;
+    const std::uint32_t cost = cost_of(state, state.slot(*at), settings.rate_of);
+    if (settings.process_rate) {
+      if (!queue.takes.fits(*settings.process_rate, now, cost)) break;
+      queue.takes.add(*settings.process_rate, now, cost);
+    }
+    const std::uint32_t group = state.marks.group(*at);
+    const std::uint32_t group_cost =
+        queue.line ? cost_of(state, state.slot(*at), settings.groups->rate_of) : 0;
     take_task(state, *at, worker, lease, now);
+    if (queue.line) queue.line->served(group, group_cost, now);
     Lease& given = leases.emplace_back();
     state.fill_lease(state.slot(*at), given);
     bytes -= std::min(bytes, taken_bytes(given));
     ++taken;
   }
-  if (taken != 0 && queue.settings().process_rate) {
-    queue.takes.add(*queue.settings().process_rate, now, taken);
-    state.changes.note({Thing::queue, queue.index});
-  }
+  if (taken != 0 && settings.process_rate) state.changes.note({Thing::queue, queue.index});
 }
 
 }  // namespace
@@ -154,10 +177,18 @@ std::uint32_t room_in(const QueueEntry& queue, std::uint32_t most, TimePoint now
     const std::uint64_t max = *settings.max_concurrent;
     room = std::min(room, max - std::min(max, queue.running));
   }
-  if (settings.process_rate) {
+  if (settings.process_rate && settings.rate_of == RateOf::tasks) {
     room = std::min<std::uint64_t>(room, queue.takes.room(*settings.process_rate, now));
   }
   return static_cast<std::uint32_t>(room);
+}
+
+std::uint32_t cost_of(const State& state, const Slot& slot, RateOf rate_of) {
+  return rate_of == RateOf::tasks ? 1 : state.given(slot).cost;
+}
+
+bool may_have_ready(const QueueEntry& queue, TimePoint now) {
+  return queue.line ? queue.line->may_have_next(now) : oldest_ready(queue, now).has_value();
 }
 
 bool gives_tasks(const QueueEntry& queue, TimePoint now) {

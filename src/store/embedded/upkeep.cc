@@ -75,6 +75,7 @@ class Round {
       done_.removed += removed;
       if (queue.total() == 0) return state_.erase_queue(queue);
     }
+    if (queue.line) queue.line->catch_up(now_);
     lift(queue);
   }
 

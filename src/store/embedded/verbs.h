@@ -43,9 +43,14 @@ TimePoint ready_moment(const NewTask& task, TimePoint now);
 Result<void> check_open(const QueueEntry& queue);
 // Whether the queue takes a payload or result (`what`) of so many bytes.
 Result<void> check_size(const QueueSettings& queue, const What& what, std::size_t bytes);
-// `limited`: the queue is full or has had as many puts as its rate allows, of which `more` come
-// before this one.
-Result<void> check_room(const QueueEntry& queue, TimePoint now, std::uint32_t more = 0);
+// How many tasks of the same put come before one.
+struct Ahead {
+  std::uint32_t in_queue = 0;
+  std::uint32_t in_group = 0;
+};
+// `limited`: the queue or the group is full, or the queue has had as many puts as its rate allows.
+Result<void> check_room(const State& state, const QueueEntry& queue, const std::string& group,
+                        TimePoint now, const Ahead& ahead = {});
 // Adds a task for which everything has been checked.
 Put add_task(State& state, QueueEntry& queue, const NewTask& task, TimePoint now);
 Result<Put> put(State& state, QueueFinder& queues, const NewTask& task, TimePoint now);
@@ -103,6 +108,10 @@ std::size_t effective_priority(std::size_t priority, TimePoint ready, Duration a
 bool gives_tasks(const QueueEntry& queue, TimePoint now);
 // How many tasks the limits allow now, if so many are there.
 std::uint32_t room_in(const QueueEntry& queue, std::uint32_t most, TimePoint now);
+// What a rate is charged for the task.
+std::uint32_t cost_of(const State& state, const Slot& slot, RateOf rate_of);
+// Whether a take may find something; true at least where it does.
+bool may_have_ready(const QueueEntry& queue, TimePoint now);
 // The ready moment of the task that has been ready for longest.
 std::optional<TimePoint> oldest_ready(const QueueEntry& queue, TimePoint now);
 
@@ -138,6 +147,10 @@ Result<std::size_t> clear(State& state, const QueueRef& ref, std::size_t limit, 
 // Removes up to `limit` tasks of a queue in the given states, oldest first.
 std::size_t remove_tasks(State& state, QueueEntry& queue, bool waiting_only, std::size_t limit,
                          TimePoint now);
+
+// group_verbs.cc
+Result<millrace::Group> put_group(State& state, const PutGroup& change, TimePoint now);
+Result<GroupPage> groups(State& state, const GroupsRequest& request, TimePoint now);
 
 // schedules.cc
 Result<Schedule> put_schedule(State& state, const Schedule& schedule, PutSchedule mode,

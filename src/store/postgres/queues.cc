@@ -249,8 +249,21 @@ PostgresStore::Answer<void> PostgresStore::lock_queues(Connection& connection) {
 
 // ---- Verbs --------------------------------------------------------------------------------------
 
+namespace {
+
+std::unexpected<Error> no_groups(std::string_view field = "groups") {
+  return fail(ErrorCode::invalid,
+              "the postgres store has no rules for groups and no rates of cost yet; leave them out, "
+              "or use a journal",
+              std::string(field));
+}
+
+}  // namespace
+
 Result<Queue> PostgresStore::put_queue(const QueueSettings& settings, PutQueue mode,
                                        TimePoint now) {
+  if (settings.groups) return no_groups();
+  if (settings.rate_of != RateOf::tasks) return no_groups("rate_of");
   return change_queues<Queue>("put a queue", [&](Connection&) -> Answer<Result<Queue>> {
     return embedded::put_queue(state(), settings, mode, now);
   });
@@ -290,6 +303,14 @@ PostgresStore::Answer<PostgresStore::Erasable> PostgresStore::may_erase(Connecti
   if (!answer) return std::unexpected(std::move(answer.error()));
   return Erasable{.closed = (*answer)[close].value<bool>(),
                   .empty = !(*answer)[has_tasks].value<bool>()};
+}
+
+Result<Group> PostgresStore::put_group(const PutGroup& /*change*/, TimePoint /*now*/) {
+  return no_groups();
+}
+
+Result<GroupPage> PostgresStore::groups(const GroupsRequest& /*request*/, TimePoint /*now*/) {
+  return no_groups();
 }
 
 Result<void> PostgresStore::remove_queue(const QueueRef& queue, bool force, TimePoint now) {

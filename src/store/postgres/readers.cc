@@ -166,6 +166,14 @@ Result<std::size_t> StoreWithReaders::clear(const QueueRef& queue, std::size_t l
   return apply([&](PostgresStore& writer) { return writer.clear(queue, limit, now); });
 }
 
+Result<Group> StoreWithReaders::put_group(const PutGroup& change, TimePoint now) {
+  return apply([&](PostgresStore& writer) { return writer.put_group(change, now); });
+}
+
+Result<GroupPage> StoreWithReaders::groups(const GroupsRequest& request, TimePoint now) {
+  return read([&](PostgresStore& reader) { return reader.groups(request, now); });
+}
+
 Result<Schedule> StoreWithReaders::put_schedule(const Schedule& schedule, PutSchedule mode,
                                                 TimePoint now) {
   return apply([&](PostgresStore& writer) { return writer.put_schedule(schedule, mode, now); });

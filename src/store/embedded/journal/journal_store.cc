@@ -415,6 +415,11 @@ Result<std::size_t> JournalStore::clear(const QueueRef& queue, std::size_t limit
   return change(Reserve::may_use, 0, [&] { return machine_->clear(queue, limit, now); });
 }
 
+Result<millrace::Group> JournalStore::put_group(const PutGroup& group, TimePoint now) {
+  saw(now);
+  return change(Reserve::may_use, 0, [&] { return machine_->put_group(group, now); });
+}
+
 Result<void> JournalStore::remove_schedule(std::string_view name, TimePoint now) {
   saw(now);
   return change(Reserve::may_use, 0, [&] { return machine_->remove_schedule(name, now); });
@@ -444,6 +449,10 @@ Result<std::vector<QueueCounts>> JournalStore::counts(const std::optional<QueueR
 
 Result<std::vector<Queue>> JournalStore::queues(const std::optional<QueueRef>& queue) {
   return ask([&] { return machine_->queues(queue); });
+}
+
+Result<GroupPage> JournalStore::groups(const GroupsRequest& request, TimePoint now) {
+  return ask([&] { return machine_->groups(request, now); });
 }
 
 Result<std::vector<Schedule>> JournalStore::schedules(const std::optional<std::string>& name) {

@@ -61,6 +61,8 @@ class JournalStore final : public Store {
   Result<std::vector<Queue>> queues(const std::optional<QueueRef>& queue) override;
   Result<void> remove_queue(const QueueRef& queue, bool force, TimePoint now) override;
   Result<std::size_t> clear(const QueueRef& queue, std::size_t limit, TimePoint now) override;
+  Result<millrace::Group> put_group(const PutGroup& group, TimePoint now) override;
+  Result<GroupPage> groups(const GroupsRequest& request, TimePoint now) override;
 
   Result<Schedule> put_schedule(const Schedule& schedule, PutSchedule mode, TimePoint now) override;
   Result<void> remove_schedule(std::string_view name, TimePoint now) override;
