@@ -74,6 +74,20 @@ export interface RetryRules {
   retryable?: 'all' | 'listed';
 }
 
+// What a process_rate counts.
+export type RateOf = 'tasks' | 'cost';
+
+// Limits and order of each group, that is of the tasks with the same `group`.
+export interface GroupRules {
+  order: 'arrival' | 'fair' | 'serial';
+  max_concurrent?: number | 'unlimited';
+  process_rate?: Rate;
+  rate_of?: RateOf;
+  max_depth?: number;
+  weight?: number;
+  retry_holds?: boolean;
+}
+
 // What one type of task does differently from its queue.
 export interface TypePolicy {
   type: string;
@@ -102,6 +116,8 @@ export interface Queue {
   max_task_size?: number;
   put_rate?: Rate;
   process_rate?: Rate;
+  rate_of?: RateOf;
+  groups?: GroupRules;
   priority: number;
   weight?: number;
   ageing_ms?: number;
@@ -190,6 +206,7 @@ export interface Task {
   client_id?: string;
   request_id?: string;
   group?: string;
+  cost?: number; // none: 1
   metadata?: Record<string, unknown>;
   tags?: string[];
   parent?: string;
