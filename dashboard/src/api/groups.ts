@@ -2,34 +2,7 @@
 import { words } from '../words/shell';
 import { get, part, patch, remove } from './client';
 import { Problem } from './problem';
-import type { Moment, Rate } from './types';
-
-// What a group does differently from the rules of its queue.
-export interface GroupOverride {
-  max_concurrent?: number | 'unlimited';
-  process_rate?: Rate;
-  max_depth?: number;
-  weight?: number;
-  paused_until?: Moment;
-  until?: Moment; // when all of this ends
-}
-
-export interface Group {
-  queue: string;
-  group: string;
-  waiting: number;
-  ready: number;
-  running: number;
-  oldest?: Moment;
-  room_at?: Moment; // its rate is used up until then
-  first?: number; // in the order `serial`: the task that comes before the others
-  override?: GroupOverride;
-}
-
-export interface GroupPage {
-  groups: Group[];
-  next?: string;
-}
+import type { Group, GroupPage } from './types';
 
 const of_queue = (queue: string): string => `v1/queues/${part(queue)}/groups`;
 

@@ -137,6 +137,33 @@ export interface Queue {
   counts: { total: number; ready: number; taken: number; delayed: number; completed: number; failed: number };
 }
 
+// What a group does differently from the rules of its queue.
+export interface GroupOverride {
+  max_concurrent?: number | 'unlimited';
+  process_rate?: Rate;
+  max_depth?: number;
+  weight?: number;
+  paused_until?: Moment;
+  until?: Moment; // when all of this ends
+}
+
+export interface Group {
+  queue: string;
+  group: string;
+  waiting: number;
+  ready: number;
+  running: number;
+  oldest?: Moment;
+  room_at?: Moment; // its rate is used up until then
+  first?: number; // in the order `serial`: the task that comes before the others
+  override?: GroupOverride;
+}
+
+export interface GroupPage {
+  groups: Group[];
+  next?: string;
+}
+
 export interface TaskError {
   code?: string;
   message?: string;

@@ -1,6 +1,5 @@
 // What one group may do differently, as its form shows and changes it.
-import type { GroupOverride } from '../../api/groups';
-import type { GroupRules } from '../../api/types';
+import type { GroupOverride, GroupRules } from '../../api/types';
 import * as form from '../../settings/form';
 import { count, type Kind } from '../../settings/read';
 import { say, shown } from '../../settings/words';

@@ -1,6 +1,5 @@
 // What holds for a group, from the rules of its queue and from what it does differently.
-import type { Group, GroupOverride } from '../../api/groups';
-import type { GroupRules } from '../../api/types';
+import type { Group, GroupOverride, GroupRules } from '../../api/types';
 
 const at = (iso: string): number => Date.parse(iso); // NaN: never
 
