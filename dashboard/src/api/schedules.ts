@@ -44,6 +44,7 @@ export interface TaskOfTick {
   keep_dead?: { for_ms: number };
   unique?: { key: string; scope?: string; window_ms?: number; on_conflict?: string; max_delay_ms?: number };
   group?: string;
+  cost?: number; // none: 1
   tags?: string[];
   callback?: { url: string };
 }

@@ -8,7 +8,7 @@ const at = (id: string) => `v1/tasks/${part(id)}`;
 export interface Explanation {
   id: string;
   state: TaskState;
-  gate: 'final' | 'running' | 'held' | 'not_due' | 'inactive' | 'paused' | 'concurrency' | 'rate' | 'no_worker' | 'behind' | 'next' | 'parked' | 'waits_for';
+  gate: 'final' | 'running' | 'held' | 'not_due' | 'inactive' | 'paused' | 'concurrency' | 'rate' | 'no_worker' | 'behind' | 'next' | 'parked' | 'waits_for' | 'group_paused' | 'group_concurrency' | 'group_rate' | 'group_serial';
   sentence: string;
   until?: Moment;
   ahead?: number;

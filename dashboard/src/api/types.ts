@@ -74,6 +74,20 @@ export interface RetryRules {
   retryable?: 'all' | 'listed';
 }
 
+// What a process_rate counts.
+export type RateOf = 'tasks' | 'cost';
+
+// Limits and order of each group, that is of the tasks with the same `group`.
+export interface GroupRules {
+  order: 'arrival' | 'fair' | 'serial';
+  max_concurrent?: number | 'unlimited';
+  process_rate?: Rate;
+  rate_of?: RateOf;
+  max_depth?: number;
+  weight?: number;
+  retry_holds?: boolean;
+}
+
 // What one type of task does differently from its queue.
 export interface TypePolicy {
   type: string;
@@ -102,6 +116,8 @@ export interface Queue {
   max_task_size?: number;
   put_rate?: Rate;
   process_rate?: Rate;
+  rate_of?: RateOf;
+  groups?: GroupRules;
   priority: number;
   weight?: number;
   ageing_ms?: number;
@@ -119,6 +135,33 @@ export interface Queue {
   updated_at: Moment;
   removing?: boolean;
   counts: { total: number; ready: number; taken: number; delayed: number; completed: number; failed: number };
+}
+
+// What a group does differently from the rules of its queue.
+export interface GroupOverride {
+  max_concurrent?: number | 'unlimited';
+  process_rate?: Rate;
+  max_depth?: number;
+  weight?: number;
+  paused_until?: Moment;
+  until?: Moment; // when all of this ends
+}
+
+export interface Group {
+  queue: string;
+  group: string;
+  waiting: number;
+  ready: number;
+  running: number;
+  oldest?: Moment;
+  room_at?: Moment; // its rate is used up until then
+  first?: number; // in the order `serial`: the task that comes before the others
+  override?: GroupOverride;
+}
+
+export interface GroupPage {
+  groups: Group[];
+  next?: string;
 }
 
 export interface TaskError {
@@ -190,6 +233,7 @@ export interface Task {
   client_id?: string;
   request_id?: string;
   group?: string;
+  cost?: number; // none: 1
   metadata?: Record<string, unknown>;
   tags?: string[];
   parent?: string;

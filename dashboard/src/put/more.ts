@@ -1,6 +1,6 @@
 // What a new task can have beside its queue, type, priority, delay and payload; most tasks have none of it.
 import { type Form as Typed, patch_of, type Setting as Named, settings_of, wrong_in } from '../settings/form';
-import { duration, type Kind, many } from '../settings/read';
+import { count, duration, type Kind, many } from '../settings/read';
 import { say } from '../settings/words';
 import { words } from './words';
 
@@ -12,6 +12,8 @@ const described = {
   'after.tasks': [{ is: 'ids', most: 1000 }, ''],
   'after.when': [{ is: 'choice', of: ['completed', 'ended'], always: true }, 'completed'],
   'after.otherwise': [{ is: 'choice', of: ['cancel', 'hold', 'run'], always: true }, 'cancel'],
+  group: [{ is: 'text', most: 255 }, ''],
+  cost: [count(0, 4_294_967_295), '1'],
   timeout_ms: [duration(1), ''],
   max_retries: [many, ''],
   'keep_completed.for_ms': [duration(0), ''],

@@ -7,6 +7,11 @@ export function path_of_subject(action: Action): string | null {
   const subject = action.subject || name_in_request(action);
   if (!subject) return null;
   if (/Queue(Tasks)?$/.test(operation)) return operation === 'removeQueue' ? null : path_of.queue(subject);
+  if (/Group$/.test(operation)) {
+    // A queue has no slash in its name, a group may have some.
+    const slash = subject.indexOf('/');
+    return `${path_of.queue(subject.slice(0, slash))}?${new URLSearchParams({ group: subject.slice(slash + 1) })}`;
+  }
   if (/Schedule$/.test(operation)) return '/schedules';
   if (/Bulk$/.test(operation)) return '/operations';
   if (/(Task|Webhook)$/.test(operation)) return operation === 'removeTask' ? null : path_of.task(subject);

@@ -1,6 +1,6 @@
 // Settings in words: what they are, and what holds where nothing is said.
 import { shown as shown_text, words as about_settings } from '../../settings/words';
-import type { Form, Name, Setting } from './settings';
+import { type Form, is_more_than_serial, type Name, type Setting } from './settings';
 import { words } from './words';
 
 const choice = (text: string): string => words.settings.choices[text as keyof typeof words.settings.choices];
@@ -13,9 +13,21 @@ export function shown({ kind }: Setting, text: string): string {
 // More than a name can say; empty where the name says it all.
 export const hint_of = ({ name }: Setting): string => (words.settings.hints as Readonly<Partial<Record<Name, string>>>)[name] ?? '';
 
+// What is said below a field, which may depend on what is chosen in it.
+export function explained(setting: Setting, form: Form): string {
+  if (setting.name !== 'groups.order') return hint_of(setting);
+  const order = form['groups.order'] as keyof typeof words.settings.orders | '';
+  return order === '' ? words.settings.no_order : words.settings.orders[order];
+}
+
+// What is wrong with it beside the others.
+export const clash_in = (setting: Setting, form: Form): string => (is_more_than_serial(setting, form) ? words.settings.only_one : '');
+
 // What a queue does without it. `form` has its other settings.
 export function usual(setting: Setting, form: Form): string {
   const { name, kind } = setting;
+  if (name === 'groups.order') return words.settings.no_rules;
+  if (name === 'groups.max_concurrent' && form['groups.order'] === 'serial') return '1';
   if (name === 'weight') return String(Number(form.priority) + 1);
   // A queue that retries without limit does not give up a task because its worker was lost.
   if (name === 'max_lost' && form['retry.max_retries'] === 'unlimited') return about_settings.unlimited;

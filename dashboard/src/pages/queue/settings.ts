@@ -17,6 +17,16 @@ const described = {
     max_task_size: [count(1024, 16_777_216), '1048576'],
     put_rate: [{ is: 'rate' }, ''],
     process_rate: [{ is: 'rate' }, ''],
+    rate_of: [{ is: 'choice', of: ['tasks', 'cost'] }, 'tasks'],
+  },
+  groups: {
+    'groups.order': [{ is: 'choice', of: ['arrival', 'fair', 'serial'] }, ''],
+    'groups.max_concurrent': [{ is: 'count', least: 1, unlimited: true }, ''],
+    'groups.process_rate': [{ is: 'rate' }, ''],
+    'groups.rate_of': [{ is: 'choice', of: ['tasks', 'cost'] }, 'tasks'],
+    'groups.max_depth': [count(1), ''],
+    'groups.weight': [count(1, 1000), '1'],
+    'groups.retry_holds': [{ is: 'flag', optional: true }, 'true'],
   },
   run: {
     lease_ms: [duration(1000, 43_200_000), '1m'],
@@ -56,6 +66,24 @@ export const groups = Object.entries(described).map(([group, members]) => ({
   settings: settings_of(members as Record<Name, readonly [Kind, string]>),
 }));
 export const settings: Setting[] = groups.flatMap((one) => one.settings);
+
+// Those that mean something beside the others: without an order groups have no rules at all.
+export function means({ name }: Setting, form: Form): boolean {
+  const order = form['groups.order'];
+  const told = form[name].trim() !== '';
+  if (name === 'rate_of') return told || form.process_rate.trim() !== '';
+  if (!name.startsWith('groups.') || name === 'groups.order') return true;
+  if (name === 'groups.rate_of') return order !== '' && (told || form['groups.process_rate'].trim() !== '');
+  if (name === 'groups.weight') return order === 'fair' || (order !== '' && told);
+  if (name === 'groups.retry_holds') return order === 'serial' || (order !== '' && told);
+  return order !== '';
+}
+
+// The server refuses a limit beside the order in which one task of a group runs at a time.
+export function is_more_than_serial({ name }: Setting, form: Form): boolean {
+  const most = form[name].trim();
+  return name === 'groups.max_concurrent' && form['groups.order'] === 'serial' && most !== '' && most !== '1';
+}
 
 // Those that a type may have for itself.
 const of_types = (name: Name): boolean => name === 'timeout_ms' || name === 'max_lost' || name.startsWith('retry.') || name.endsWith('.for_ms');

@@ -123,6 +123,7 @@ const places: [start: string, field: keyof Draft][] = [
   ['unique on_conflict', 'task.unique.on_conflict'],
   ['unique max_delay', 'task.unique.max_delay_ms'],
   ['group', 'task.group'],
+  ['cost', 'task.cost'],
   ['callback', 'task.callback.url'],
   ['tag ', 'task.tags'],
 ];

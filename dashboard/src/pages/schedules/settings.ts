@@ -18,6 +18,7 @@ const described = {
   'task.priority': [count(0, 9), '5'],
   'task.retry.max_retries': [many, ''],
   'task.group': [{ is: 'text', most: 255 }, ''],
+  'task.cost': [count(0, 4_294_967_295), '1'],
   'task.tags': [{ is: 'lines', most: 16, each: 100 }, ''],
   'task.unique.key': [{ is: 'text', most: 255 }, ''],
   'task.unique.on_conflict': [{ is: 'choice', of: ['keep', 'replace', 'postpone'], always: true }, 'keep'],

@@ -4,7 +4,7 @@ import { request_for, type Draft } from '../../put/request';
 import type { Content } from './content';
 
 // What a new task takes over as it is.
-const kept = ['content_type', 'timeout_ms', 'max_lost', 'retry', 'callback', 'keep_for_ms', 'keep_completed', 'keep_dead', 'client_id', 'group', 'tags', 'parent'];
+const kept = ['content_type', 'timeout_ms', 'max_lost', 'retry', 'callback', 'keep_for_ms', 'keep_completed', 'keep_dead', 'client_id', 'group', 'cost', 'tags', 'parent'];
 
 export function request_of(whole: WholeTask, payload: Content, draft: Draft): string {
   const task = whole.task as unknown as Record<string, unknown>;

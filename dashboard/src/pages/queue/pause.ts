@@ -1,0 +1,5 @@
+// How long something is paused; neither: until it is resumed.
+export interface Pause {
+  for_ms?: number;
+  until?: string;
+}
