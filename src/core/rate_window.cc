@@ -99,11 +99,6 @@ void RateWindow::correct(const Rate& rate, TimePoint then, TimePoint now, std::u
   at -= std::min(at, noted - real);
 }
 
-TimePoint RateWindow::empty_at(const Rate& rate) const {
-  if (width == 0) return TimePoint::min();
-  return TimePoint(Duration((newest + reach_of(rate, width)) * width));
-}
-
 Duration RateWindow::retry_after(const Rate& rate, TimePoint now, std::uint32_t n) const {
   const RateWindow window = moved_on(*this, rate, now);
   const std::int64_t reach = reach_of(rate, window.width);

@@ -42,9 +42,6 @@ struct RateWindow {
   void correct(const Rate& rate, TimePoint then, TimePoint now, std::uint32_t noted,
                std::uint32_t real);
 
-  // When nothing that was noted counts any more. REQUIRES: the width is that of the rate.
-  TimePoint empty_at(const Rate& rate) const;
-
   // Notes that `n` were used now. More than there is room for is noted too: the caller asks first.
   void add(const Rate& rate, TimePoint now, std::uint32_t n);
 

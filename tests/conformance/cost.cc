@@ -212,6 +212,22 @@ TEST_P(StoreConformance, a_dear_task_keeps_its_own_group_waiting_and_no_other) {
   EXPECT_EQ(take_groups(*this), "aab");
 }
 
+// What is first in the group decides whether it has room, and that changes.
+TEST_P(StoreConformance, a_group_has_room_again_once_its_first_task_is_a_cheaper_one) {
+  NEEDS_TRAIT(groups);
+  grouped(*this, GroupRules{.process_rate = Rate{10, 1h}, .rate_of = RateOf::cost});
+  put(of("a", {.cost = 6}));
+  EXPECT_EQ(take_groups(*this), "a");
+  const TaskId dear = put(of("a", {.cost = 6})).id;
+  EXPECT_EQ(take_groups(*this), "");
+  put(of("a", {.priority = 9, .cost = 2}));
+  EXPECT_EQ(take_groups(*this), "a");
+  put(of("a", {.cost = 2}));
+  EXPECT_EQ(take_groups(*this), "");
+  cancel(dear);
+  EXPECT_EQ(take_groups(*this), "a");
+}
+
 TEST_P(StoreConformance, what_a_run_has_really_cost_counts_for_its_group_and_its_queue) {
   NEEDS_TRAIT(groups);
   grouped(*this, GroupRules{.process_rate = Rate{10, 1h}, .rate_of = RateOf::cost},

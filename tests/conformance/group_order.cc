@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -22,6 +23,11 @@ std::string repeated(const std::string& text, std::size_t times) {
   std::string all;
   for (std::size_t i = 0; i < times; ++i) all += text;
   return all;
+}
+
+// How many of the tasks are of the group.
+double how_many(const std::string& taken, char group) {
+  return static_cast<double>(std::ranges::count(taken, group));
 }
 
 // ---- Arrival -----------------------------------------------------------------------------------
@@ -81,12 +87,12 @@ TEST_P(StoreConformance, groups_have_as_many_turns_as_their_weights_say) {
   change_group(*this, "b", GroupOverride{.weight = 1});
   put_groups(*this, repeated("a", 400) + repeated("b", 400) + repeated("c", 400));
   const std::string taken = take_groups(*this, 450);
-  EXPECT_NEAR(std::ranges::count(taken, 'a'), 300, 2);
-  EXPECT_NEAR(std::ranges::count(taken, 'b'), 50, 2);
-  EXPECT_NEAR(std::ranges::count(taken, 'c'), 100, 2);
+  EXPECT_NEAR(how_many(taken, 'a'), 300, 2);
+  EXPECT_NEAR(how_many(taken, 'b'), 50, 2);
+  EXPECT_NEAR(how_many(taken, 'c'), 100, 2);
   // Not only over all: every stretch of nine has about six.
   for (std::size_t from = 0; from + 9 <= taken.size(); ++from) {
-    EXPECT_NEAR(std::ranges::count(taken.substr(from, 9), 'a'), 6, 1) << from;
+    EXPECT_NEAR(how_many(taken.substr(from, 9), 'a'), 6, 1) << from;
   }
 }
 
@@ -96,9 +102,9 @@ TEST_P(StoreConformance, a_change_of_a_weight_holds_from_the_next_turn_on) {
   put_groups(*this, repeated("a", 60) + repeated("b", 60));
   EXPECT_EQ(take_groups(*this, 6), "ababab");
   change_group(*this, "b", GroupOverride{.weight = 4, .until = now + 10s});
-  EXPECT_NEAR(std::ranges::count(take_groups(*this, 20), 'b'), 16, 1);
+  EXPECT_NEAR(how_many(take_groups(*this, 20), 'b'), 16, 1);
   pass(10s);
-  EXPECT_NEAR(std::ranges::count(take_groups(*this, 20), 'b'), 10, 1);
+  EXPECT_NEAR(how_many(take_groups(*this, 20), 'b'), 10, 1);
 }
 
 // An idle group saves no turns up, and one that is new has none to make up for.
@@ -181,6 +187,18 @@ TEST_P(StoreConformance, a_change_of_the_order_begins_the_turns_anew) {
   EXPECT_EQ(take_groups(*this, 4), "abab");
 }
 
+TEST_P(StoreConformance, a_change_of_other_rules_leaves_the_turns_as_they_are) {
+  NEEDS_TRAIT(groups);
+  grouped(*this, GroupRules{.order = GroupOrder::fair});
+  for (int i = 0; i < 10; ++i) put(of(""));
+  put_groups(*this, repeated("a", 10));
+  EXPECT_EQ(take_groups(*this, 4), "-a-a");
+  grouped(*this, GroupRules{.order = GroupOrder::fair, .retry_holds = false});
+  EXPECT_EQ(take_groups(*this, 4), "-a-a");
+  grouped(*this, GroupRules{.order = GroupOrder::fair, .max_concurrent = 20});
+  EXPECT_EQ(take_groups(*this, 4), "-a-a");
+}
+
 // 100,000 tasks of one group were put first: the others have their turns all the same.
 TEST_P(StoreConformance, a_crowd_in_front_keeps_a_thousand_other_groups_waiting_for_two_rounds) {
   NEEDS_TRAIT(groups);
@@ -209,7 +227,7 @@ TEST_P(StoreConformance, a_serial_group_runs_one_task_at_a_time_in_the_order_of_
   NEEDS_TRAIT(groups);
   grouped(*this, GroupRules{.order = GroupOrder::serial});
   std::vector<TaskId> ids;
-  for (const std::uint8_t priority : {0, 9, 5, 7}) {
+  for (const std::uint8_t priority : std::to_array<std::uint8_t>({0, 9, 5, 7})) {
     ids.push_back(put(of("a", {.priority = priority})).id);
   }
   std::vector<TaskId> taken;

@@ -74,6 +74,12 @@ void GroupLine::insert_due(std::uint32_t at) {
   const auto place = [&](std::uint32_t slot) { return place_of(slot, serial); };
   entry_of(group).due.insert(place(at), at, place);
   state_.marks.set_where(at, Where::due);
+  look_again(group);
+}
+
+// Another task may stand for the group now, which costs less than the one that found no room.
+void GroupLine::look_again(std::uint32_t group) {
+  if (rules().rate_of == RateOf::cost) entry_of(group).closed_until = TimePoint::min();
   touch(group);
 }
 
@@ -83,7 +89,7 @@ void GroupLine::erase_due(std::uint32_t at) {
   const auto place = [&](std::uint32_t slot) { return place_of(slot, serial); };
   entry_of(group).due.erase(place(at), place);
   state_.marks.set_where(at, Where::nowhere);
-  touch(group);
+  look_again(group);
 }
 
 void GroupLine::put_later(std::uint32_t at) {
@@ -235,9 +241,9 @@ bool GroupLine::forget_if_idle(GroupEntry& entry, std::uint32_t group) {
   stand(entry, group, std::nullopt);
   if (entry.takes) {
     const auto rate = limits_now(entry, group, seen_).process_rate;
-    const TimePoint over = rate ? entry.takes->empty_at(*rate) : TimePoint::min();
-    if (over > seen_) {
-      wake_at(entry, group, over);
+    const Duration left = rate ? entry.takes->retry_after(*rate, seen_, rate->max) : Duration(0);
+    if (seen_ == TimePoint::min() || left > Duration(0)) {
+      wake_at(entry, group, later(seen_, left));
       return true;
     }
     entry.takes.reset();
@@ -284,7 +290,11 @@ void GroupLine::mature(TimePoint now) {
 }
 
 void GroupLine::catch_up(TimePoint now) {
-  if (later(now, large_step) <= seen_) touch_all();
+  if (later(now, large_step) <= latest_) {
+    touch_all();
+    latest_ = now;
+  }
+  latest_ = std::max(latest_, now);
   seen_ = now;
   mature(now);
   for (auto last = late_.end(); !late_.empty(); last = late_.end()) {
@@ -312,15 +322,19 @@ bool GroupLine::may_have_next(TimePoint now) const {
 bool GroupLine::has_room(GroupEntry& entry, std::uint32_t group) {
   const GroupLimits limits = limits_now(entry, group, seen_);
   if (limits.max_concurrent && entry.running >= *limits.max_concurrent) return false;
+  // What an override says holds until it ends.
+  const TimePoint end = entry.override ? entry.override->until.value_or(never) : never;
   if (limits.is_paused(seen_)) {
-    entry.closed_until = *limits.paused_until;
+    entry.closed_until = std::min(*limits.paused_until, end);
     return false;
   }
   if (!limits.process_rate || !entry.takes) return true;
   const std::uint32_t cost = cost_of(state_, state_.slot(entry.head), rules().rate_of);
   if (entry.takes->fits(*limits.process_rate, seen_, cost)) return true;
   const std::uint32_t least = std::min(cost, limits.process_rate->max);
-  entry.closed_until = later(seen_, entry.takes->retry_after(*limits.process_rate, seen_, least));
+  const Duration wait = entry.takes->retry_after(*limits.process_rate, seen_, least);
+  entry.closed_until = later(seen_, wait);
+  if (end > seen_) entry.closed_until = std::min(entry.closed_until, end);
   return false;
 }
 

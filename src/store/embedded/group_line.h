@@ -83,6 +83,7 @@ class GroupLine {
   GroupPlace place_of(std::uint32_t slot, bool serial) const;
   void insert_due(std::uint32_t slot);
   void erase_due(std::uint32_t slot);
+  void look_again(std::uint32_t group);
   void put_later(std::uint32_t slot);
   void put_late(std::uint32_t slot);
   void un_late(std::uint32_t slot);
@@ -103,7 +104,8 @@ class GroupLine {
 
   State& state_;
   QueueEntry& queue_;
-  TimePoint seen_ = TimePoint::min();  // the latest moment that the places are for
+  TimePoint seen_ = TimePoint::min();    // the moment that the places are for
+  TimePoint latest_ = TimePoint::min();  // the latest one, unless the clock was set back since
   GroupEntry ungrouped_;               // the tasks without a group
   std::vector<std::uint32_t> changed_;
   std::array<OrderedSet<Standing>, priority_count> standing_;  // to groups, by effective priority

@@ -201,7 +201,6 @@ void GroupTasks::erase(const GroupPlace& place, const auto& place_of) {
   const std::size_t at = position(place, place_of);
   ensure(at < few_.size() && place_of(few_[at]) == place, "a task is not in its group");
   few_.erase(few_.begin() + static_cast<std::ptrdiff_t>(at));
-  if (few_.empty()) few_ = {};
 }
 
 std::optional<std::uint32_t> GroupTasks::first_from(const GroupPlace& place,

@@ -73,7 +73,11 @@ void State::count_in_group(const Slot& slot, std::uint32_t at, std::uint32_t cha
 void State::note_group(GroupEntry& entry) {
   entry.recorded = true;
   entry.epoch = queues_[entry.queue]->group_epoch;
-  changes.note({Thing::group, entry.queue, entry.name});
+  if (changes.on) {
+    changes.note({Thing::group, entry.queue, entry.name});
+  } else {
+    ++changes.revision;
+  }
 }
 
 bool State::has_record(const GroupEntry& entry) const {
@@ -99,9 +103,12 @@ void State::set_group_rules(QueueEntry& entry, const QueueSettings& before) {
     if (now != before.groups || entry.settings().ageing != before.ageing) entry.line->touch_all();
     return;
   }
+  const std::uint64_t turn = same_order ? entry.line->ungrouped().turn : 0;
   end_line(entry);
   if (!same_order && !replaying) begin_epoch(entry);
-  if (now) build_line(entry);
+  if (!now) return;
+  build_line(entry);
+  entry.line->ungrouped().turn = turn;
 }
 
 void State::end_line(QueueEntry& entry) {
@@ -133,7 +140,10 @@ void State::build_line(QueueEntry& entry) {
     if (is_final(static_cast<TaskState>(state))) continue;
     const bool runs = static_cast<TaskState>(state) == TaskState::processing;
     for (const auto& [number, at] : entry.by_state[state]) {
-      if (marks.group(at) == no_group) ++(runs ? ungrouped.running : ungrouped.waiting);
+      if (marks.group(at) == no_group) {
+        ++(runs ? ungrouped.running : ungrouped.waiting);
+        if (static_cast<TaskState>(state) == TaskState::queued) ++ungrouped.ready;
+      }
       if (!runs) entry.line->enter(at);
     }
   }
