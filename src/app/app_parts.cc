@@ -315,8 +315,13 @@ Result<std::uint64_t> App::Parts::run_ready() {
 }
 
 // When a group may have room again that has none now, of those that are looked at.
-TimePoint App::Parts::next_of_groups(const std::string& queue, TimePoint now) {
+TimePoint App::Parts::next_of_groups(const std::string& queue, const GroupRules& rules,
+                                     TimePoint now) {
   TimePoint next = never;
+  const auto wait_for_rate = [&](const std::optional<Rate>& rate) {
+    if (rate) next = std::min(next, later(now, std::max(rate->per / rate->max, Duration(1))));
+  };
+  wait_for_rate(rules.process_rate);
   const auto page = shared->call<GroupPage>([&](Broker& to, Ask ask, auto done) {
     to.groups(ask, {.queue = queue, .limit = limits::max_page}, std::move(done));
   });
@@ -326,8 +331,8 @@ TimePoint App::Parts::next_of_groups(const std::string& queue, TimePoint now) {
   };
   for (const Group& group : page->groups) {
     if (group.waiting == 0) continue;
-    look(group.room_at);
     if (!group.override) continue;
+    wait_for_rate(group.override->process_rate);
     look(group.override->paused_until), look(group.override->until);
   }
   return next;
@@ -345,7 +350,7 @@ TimePoint App::Parts::next_moment(TimePoint most) {
     if (!views) continue;
     const QueueSettings& settings = views->front().queue.settings;
     if (views->front().counts.ready() == 0) continue;
-    if (settings.groups) next = std::min(next, next_of_groups(name, now));
+    if (settings.groups) next = std::min(next, next_of_groups(name, *settings.groups, now));
     if (!settings.process_rate) continue;
     if (settings.paused_until && *settings.paused_until > now) continue;
     const Duration step = settings.process_rate->per / settings.process_rate->max;

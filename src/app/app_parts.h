@@ -57,7 +57,7 @@ struct App::Parts {
   // The same, repeated while the server is away, until a signal ends it.
   Result<void> begin_when_there(Signals& heeded);
   int end();
-  TimePoint next_of_groups(const std::string& queue, TimePoint now);
+  TimePoint next_of_groups(const std::string& queue, const GroupRules& rules, TimePoint now);
   // The moment at which something may be due next, at most `most`.
   TimePoint next_moment(TimePoint most);
   Result<std::uint64_t> run_ready();

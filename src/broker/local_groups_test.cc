@@ -35,9 +35,8 @@ class Interrupting final : public ForwardingStore {
 
   Result<GroupPage> groups(const GroupsRequest& request, TimePoint now) override {
     auto page = ForwardingStore::groups(request, now);
-    for (Group& group : page ? page->groups : std::vector<Group>()) {
-      if (says) says(group);
-    }
+    if (!page || !says) return page;
+    for (Group& group : page->groups) says(group);
     return page;
   }
 

@@ -91,8 +91,8 @@ struct MetricsSnapshot {
   TimePoint started{};  // when counting began
   std::vector<QueueView> queues =
       {};  // by name, internal ones too; none where the store has failed
-  // By queue. At most 10,000 groups are looked at for a scrape: a queue whose groups are beyond that
-  // is left out.
+  // By queue. At most 10,000 groups are looked at for a scrape: a queue whose groups are beyond
+  // that is left out.
   std::vector<GroupMetrics> groups = {};
   std::vector<TypeMetrics> types = {};           // by queue and type
   std::vector<PriorityMetrics> priorities = {};  // empty unless switched on

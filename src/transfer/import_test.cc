@@ -272,7 +272,7 @@ TEST_F(DamagedImport, a_task_that_the_store_refuses_is_named_by_its_line) {
 TEST_F(DamagedImport, a_missing_line_in_the_middle_is_noticed) {
   lines_.erase(lines_.begin() + 3);
   EXPECT_THAT(error_of(run()),
-              HasSubstr("5 tasks when it was written, and this file has 1, 0, 0 and 4"));
+              HasSubstr("5 tasks when it was written, and this file has 1, 0, 0, 0 and 4"));
 }
 
 TEST_F(DamagedImport, lines_after_the_end_are_refused_and_empty_ones_are_nothing) {

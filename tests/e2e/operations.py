@@ -172,9 +172,9 @@ OPERATIONS = {
     "getQueueTypes": Operation("read", (on(QUEUE),)),
     "listGroups": Operation("read", (on(QUEUE),)),
     "getGroup": Operation("read", (on(QUEUE), At("path group", GROUP, answer=FREE)), path=ONE_GROUP),
-    "changeGroup": Operation("admin", (on(QUEUE, {"paused": False}), At("path group", GROUP, {"paused": False}, answer=FREE)),
+    "changeGroup": Operation("admin", (on(QUEUE, {"paused": False}), At("path group", GROUP, {"paused": False})),
                              path=ONE_GROUP),
-    "resetGroup": Operation("admin", (on(QUEUE), At("path group", GROUP, answer=FREE)), path=ONE_GROUP),
+    "resetGroup": Operation("admin", (on(QUEUE), At("path group", GROUP)), path=ONE_GROUP),
     "getStats": Operation("read", (plain(),)),
 
     # ---- Schedules ----

@@ -13,7 +13,8 @@
 //   * A poll whose caller has left runs to its end; its tasks are given back.
 //   * A take waits for at most a minute. An order with several takes, or with more than fits into
 //     one request, becomes several requests, one after another.
-//   * change_queue, change_group and change_schedule read and write in two requests. Only the fields that change
+//   * change_queue, change_group and change_schedule read and write in two requests. Only the
+//   fields that change
 //     are written, so edits of other fields in between stay. They are decided again if the server
 //     answers 409 and has another value by then.
 //   * Counters by state and priority: see wire/answers.h.
