@@ -87,7 +87,10 @@ void GroupLine::erase_due(std::uint32_t at) {
   const std::uint32_t group = state_.marks.group(at);
   const bool serial = is_serial(group);
   const auto place = [&](std::uint32_t slot) { return place_of(slot, serial); };
-  entry_of(group).due.erase(place(at), place);
+  GroupEntry& entry = entry_of(group);
+  entry.due.erase(place(at), place);
+  // At once: the task may stand for another group before this one is placed anew.
+  if (entry.stands && entry.head == at) stand(entry, group, std::nullopt);
   state_.marks.set_where(at, Where::nowhere);
   look_again(group);
 }
