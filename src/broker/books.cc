@@ -129,7 +129,7 @@ Result<void> Books::need_queue(Store& store, const QueueRef& queue, const Ask& a
 }
 
 Settlement Books::decide(const LeaseNote& note, Outcome& outcome, std::vector<NewTask>& follow_ups,
-                         const QueueSettings& queue, const Task* task, TimePoint now) {
+                         const QueueSettings& queue, const DeadTask* task, TimePoint now) {
   Settlement settlement;
   if (auto* done = std::get_if<Done>(&outcome)) {
     // As core/decide does it, without a copy of the result.
@@ -141,7 +141,7 @@ Settlement Books::decide(const LeaseNote& note, Outcome& outcome, std::vector<Ne
   }
   settlement.follow_ups = std::move(follow_ups);
   if (task != nullptr && makes_dead_letter(settlement.event, queue)) {
-    add_dead_letter(settlement, dead_task(*task), queue, ids, now);
+    add_dead_letter(settlement, *task, queue, ids, now);
   }
   deliveries.add_to(settlement, subject_of(note), now);
   return settlement;

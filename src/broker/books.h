@@ -34,6 +34,8 @@
 
 namespace millrace {
 
+struct DeadTask;
+
 struct BooksOptions {
   RetryPolicy retry = {};  // the server's default
   bool create_unknown_queues = true;
@@ -92,10 +94,10 @@ struct Books {
   Result<void> check_room_for_queue(std::uint64_t key = 0);
 
   // What becomes of the task, with the webhooks and alerts that go out because of it. Moves the
-  // outcome's result and the follow-ups into the settlement. `task` is the whole task, for its dead
-  // letter; null: it makes none.
+  // outcome's result and the follow-ups into the settlement. `task` is for its dead letter; null:
+  // it makes none.
   Settlement decide(const LeaseNote& note, Outcome& outcome, std::vector<NewTask>& follow_ups,
-                    const QueueSettings& queue, const Task* task, TimePoint now);
+                    const QueueSettings& queue, const DeadTask* task, TimePoint now);
   // Whether this outcome makes a dead letter for another queue.
   bool will_make_dead_letter(const LeaseNote& note, const Outcome& outcome,
                              const QueueSettings& queue, TimePoint now) const;

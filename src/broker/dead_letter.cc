@@ -106,7 +106,9 @@ void add_dead_letter(Settlement& settlement, const DeadTask& task, const QueueSe
   const std::size_t room =
       std::min(room_beside(settlement.follow_ups, task.metadata.size()), limits::mib);
   std::string payload;
-  if (task.payload.size() <= room) payload = payload_of(settlement, task, true, now);
+  if (!task.left_out && task.payload.size() <= room) {
+    payload = payload_of(settlement, task, true, now);
+  }
   // Written as JSON it may be larger than it was.
   if (payload.empty() || payload.size() > room) payload = payload_of(settlement, task, false, now);
   settlement.follow_ups.push_back({.id = {ids.next(now)},

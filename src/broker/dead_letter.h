@@ -21,6 +21,7 @@ struct DeadTask {
   std::string_view queue = {};
   std::string_view type = {};
   std::string_view payload = {};
+  bool left_out = false;  // the payload is there, but not here
   std::string_view content_type = {};
   std::uint8_t priority = default_priority;
   TimePoint created_at{};

@@ -162,6 +162,26 @@ TEST_F(DeadLetters, a_payload_that_finds_no_room_is_left_out) {
   }
 }
 
+TEST_F(DeadLetters, those_of_one_request_fit_into_memory) {
+  constexpr std::size_t size = limits::mib / 2;
+  constexpr int count = 130;
+  for (int i = 0; i < count; ++i) put({.payload = std::string(size, '1')});
+  std::vector<Report> reports;
+  for (auto leases = d.take("q"); !leases.empty(); leases = d.take("q")) {
+    for (const Lease& lease : leases) {
+      reports.push_back({.id = lease.id, .token = lease.token, .outcome = failure(true)});
+    }
+  }
+  ASSERT_THAT(reports, SizeIs(count));
+  must(d.try_work({.reports = std::move(reports)}));
+  int left_out = 0;
+  for (const std::string& payload : d.payloads("bin")) {
+    left_out += payload.contains("payload_left_out") ? 1 : 0;
+    EXPECT_EQ(payload.size() > size, !payload.contains("payload_left_out"));
+  }
+  EXPECT_EQ(left_out, count - 128) << "64 MiB";
+}
+
 TEST_F(DeadLetters, one_that_dies_itself_goes_where_its_own_queue_says_and_no_further) {
   d.put_queue({.name = "last", .retry = {.max_retries = 0}});
   d.put_queue(sending("bin", "last"));

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,33 @@ TEST_F(LocalGraphsTest, a_cancelled_and_a_removed_parent_tell_at_once) {
   must(d.wait<Broker::States>(
       [&](auto done) { d.broker->remove(d.ask(), {second}, std::move(done)); }));
   EXPECT_EQ(d.find(released).state, TaskState::queued);
+}
+
+// Counts the tasks that are looked up.
+class CountingStore final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  std::size_t found = 0;
+
+  Result<std::vector<Result<Task>>> find(std::span<const TaskRef> tasks, Parts parts) override {
+    found += tasks.size();
+    return ForwardingStore::find(tasks, parts);
+  }
+};
+
+TEST_F(LocalGraphsTest, whether_a_caller_sees_a_parent_is_looked_up_once) {
+  std::vector<TaskId> parents;
+  for (int i = 0; i < 3; ++i) parents.push_back(d.put({.queue = "q"}).id);
+  const auto store = std::make_shared<CountingStore>(*d.store);
+  BrokerDriver counting({}, store);
+  const std::vector<NewTask> tasks(100, after(parents));
+  must(counting.wait<std::vector<Result<Put>>>(
+      [&](auto done) { counting.broker->put(only_sees("q"), tasks, std::move(done)); }));
+  EXPECT_EQ(store->found, 3U);
+  store->found = 0;
+  must(counting.wait<std::vector<Put>>(
+      [&](auto done) { counting.broker->put_all(only_sees("q"), tasks, std::move(done)); }));
+  EXPECT_EQ(store->found, 103U) << "and their own ids";
 }
 
 // ---- All or none -------------------------------------------------------------------------------

@@ -40,12 +40,18 @@ std::unique_ptr<Settlement> gist_of(const Settlement& settlement);
 std::unique_ptr<RecordedPuts> new_ones_of(const Settlement& settlement, const QueueBook& queues,
                                           TimePoint now);
 
+// A task that makes a dead letter for another queue.
+struct DeadFound {
+  Task task = {};
+  bool left_out = false;  // without its payload
+};
+
 struct LocalBroker::Job {
   Ask ask;
   Completion<WorkResult> done;
   std::vector<Report> reports = {};
   std::vector<std::optional<LeaseNote>> notes = {};           // by report
-  std::vector<std::optional<Task>> dead = {};                 // by report; empty: none makes one
+  std::vector<std::optional<DeadFound>> dead = {};            // by report; empty: none makes one
   std::vector<std::optional<Error>> refused = {};             // by report; empty: none is
   std::vector<std::optional<Error>> refused_takes = {};       // by take; empty: none is
   std::vector<std::string> workers = {};                      // by take that is not refused

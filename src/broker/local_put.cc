@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "broker/local_broker.h"
@@ -98,6 +99,14 @@ void record_put(Books& books, const std::vector<Result<Put>>& results, PutJob& j
   for (const std::string& queue : gone) books.queues.forget(queue);
 }
 
+// A put that is all or none was refused. If it lacked a queue, another process has removed one: the
+// next put will find out which.
+void forget_gone(Books& books, const PutJob& job, const Error& error) {
+  const bool no_queue = error.code == ErrorCode::not_found && !error.field.contains('.');
+  if (!no_queue) return;
+  for (const PutRun& run : job.runs) books.queues.forget(run.queue);
+}
+
 // Whether tasks wait for others that the caller might not see.
 bool names_others(const Ask& ask, const std::vector<NewTask>& tasks) {
   if (ask.internal || !ask.may_see) return false;
@@ -114,25 +123,54 @@ Error unseen_parent(const TaskId& id, std::size_t place) {
           .field = fmt::format("after.tasks[{}]", place)};
 }
 
-// The first of the tasks to wait for that is there and that the caller may not see.
-Result<std::optional<Error>> find_unseen(Store& store, const Ask& ask, const NewTask& task) {
-  if (!task.after) return std::nullopt;
-  const auto found = find_all(store, task.after->tasks, state_only, limits::max_batch);
-  if (!found) return std::unexpected(found.error());
-  for (std::size_t i = 0; i < found->size(); ++i) {
-    const auto& parent = (*found)[i];
-    if (parent && !ask.sees(parent->queue)) return unseen_parent(parent->id, i);
+// The tasks to wait for that are there and that the caller may not see. Each is looked up once,
+// however many of the tasks of a put wait for it.
+class Unseen {
+ public:
+  Unseen(Store& store, const Ask& ask) : store_(store), ask_(ask) {}
+
+  // A task that comes with the put.
+  void knows(const TaskId& id) { hidden_.emplace(id, false); }
+
+  // The refusal of the first of them.
+  Result<std::optional<Error>> find(const NewTask& task) {
+    if (!task.after) return std::nullopt;
+    if (auto good = look_up(task.after->tasks); !good) return std::unexpected(good.error());
+    for (std::size_t i = 0; i < task.after->tasks.size(); ++i) {
+      const TaskId& id = task.after->tasks[i];
+      if (hidden_.at(id)) return unseen_parent(id, i);
+    }
+    return std::nullopt;
   }
-  return std::nullopt;
-}
+
+ private:
+  Result<void> look_up(const std::vector<TaskId>& ids) {
+    std::vector<TaskId> unknown;
+    for (const TaskId& id : ids) {
+      if (!hidden_.contains(id)) unknown.push_back(id);
+    }
+    const auto found = find_all(store_, unknown, state_only, limits::max_batch);
+    if (!found) return std::unexpected(found.error());
+    for (std::size_t i = 0; i < unknown.size(); ++i) {
+      const auto& parent = (*found)[i];
+      hidden_.emplace(unknown[i], parent && !ask_.sees(parent->queue));
+    }
+    return {};
+  }
+
+  Store& store_;
+  const Ask& ask_;
+  std::unordered_map<TaskId, bool, UuidHash> hidden_;
+};
 
 Result<std::vector<Result<Put>>> put_seen(Store& store, const Ask& ask, std::vector<NewTask> tasks,
                                           TimePoint now) {
+  Unseen unseen(store, ask);
   std::vector<std::optional<Error>> refused(tasks.size());
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    auto unseen = find_unseen(store, ask, tasks[i]);
-    if (!unseen) return std::unexpected(std::move(unseen.error()));
-    refused[i] = std::move(*unseen);
+    auto found = unseen.find(tasks[i]);
+    if (!found) return std::unexpected(std::move(found.error()));
+    refused[i] = std::move(*found);
   }
   drop_refused(tasks, refused);
   auto puts = store.put(tasks, now);
@@ -148,14 +186,16 @@ Result<void> check_all_seen(Store& store, const Ask& ask, const std::vector<NewT
   for (const NewTask& task : tasks) ids.push_back(task.id);
   const auto found = find_all(store, ids, state_only, limits::max_batch);
   if (!found) return std::unexpected(found.error());
+  Unseen unseen(store, ask);
+  for (const TaskId& id : ids) unseen.knows(id);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const std::string place = fmt::format("tasks[{}]", i);
     if ((*found)[i] && !ask.sees((*found)[i]->queue)) {
       return std::unexpected(inside(place, Error(taken_id())));
     }
-    auto unseen = find_unseen(store, ask, tasks[i]);
-    if (!unseen) return std::unexpected(std::move(unseen.error()));
-    if (*unseen) return std::unexpected(inside(place, std::move(**unseen)));
+    auto parent = unseen.find(tasks[i]);
+    if (!parent) return std::unexpected(std::move(parent.error()));
+    if (*parent) return std::unexpected(inside(place, std::move(**parent)));
   }
   return {};
 }
@@ -266,6 +306,7 @@ void LocalBroker::put_all(Ask ask, std::vector<NewTask> tasks, Completion<std::v
        done = std::move(done)](Result<std::vector<Put>> puts) mutable {
         if (!puts) {
           Recorder(books_, clock_.now()).refused(puts.error().code);
+          forget_gone(books_, job, puts.error());
           return done(std::unexpected(problems ? missing_queue(*problems, job.queues, puts.error())
                                                : std::move(puts.error())));
         }

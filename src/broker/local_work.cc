@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
+#include "broker/dead_letter.h"
 #include "broker/known_takes.h"
 #include "broker/local_broker.h"
 #include "broker/local_job.h"
@@ -21,6 +23,11 @@
 
 namespace millrace {
 namespace {
+
+// Of tasks that make dead letters: how many are read at once, and how many bytes of payloads the
+// dead letters of one request may have.
+constexpr std::size_t dead_read_together = 4;
+constexpr std::size_t most_dead_bytes = 64 * limits::mib;
 
 // Whether the task must be read if its lease is not remembered: for the event, and because a client
 // may not extend leases of internal queues.
@@ -271,9 +278,14 @@ Result<void> LocalBroker::decide_all(Job& job, Store* store, TimePoint now) {
         queue = found.value_or(nullptr);
       }
     }
-    const Task* dead = job.dead.empty() || !job.dead[i] ? nullptr : &*job.dead[i];
-    Settlement settlement = books_.decide(note, report.outcome, report.follow_ups,
-                                          queue ? queue->settings : unknown_queue, dead, now);
+    std::optional<DeadTask> dead;
+    if (!job.dead.empty() && job.dead[i]) {
+      dead = dead_task(job.dead[i]->task);
+      dead->left_out = job.dead[i]->left_out;
+    }
+    Settlement settlement =
+        books_.decide(note, report.outcome, report.follow_ups,
+                      queue ? queue->settings : unknown_queue, dead ? &*dead : nullptr, now);
     settlement.checkpoint = std::move(report.checkpoint);
     settlement.cost = report.cost;
     if (auto good = check_room(settlement, books_.traits); !good) {
@@ -342,8 +354,9 @@ bool LocalBroker::makes_dead_letters(Job& job, TimePoint now) const {
   return false;
 }
 
-// Reads the tasks that make a dead letter for another queue. One that cannot be read makes one
-// without its payload.
+// Reads the tasks that make a dead letter for another queue, a few at a time, as each may have a
+// payload of 16 MiB. One that cannot be read makes one without its payload, as does one whose
+// payload is too large for that, or comes when the others of this request fill the memory for it.
 Result<void> LocalBroker::find_dead(Store& store, Job& job, TimePoint now) {
   std::vector<TaskId> ids;
   std::vector<std::size_t> places;
@@ -357,14 +370,24 @@ Result<void> LocalBroker::find_dead(Store& store, Job& job, TimePoint now) {
     places.push_back(i);
   }
   if (ids.empty()) return {};
-  auto tasks = find_all(store, ids, {.notes = false}, books_.traits.batch);
-  if (!tasks) return std::unexpected(std::move(tasks.error()));
   job.dead.resize(job.reports.size());
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    auto& task = (*tasks)[i];
-    const LeaseNote& note = *job.notes[places[i]];
-    job.dead[places[i]] =
-        task ? std::move(*task) : Task{.id = note.id, .queue = note.queue, .type = note.type};
+  std::size_t bytes = 0;
+  for (std::size_t at = 0; at < ids.size(); at += dead_read_together) {
+    const auto part = std::span(ids).subspan(at, std::min(dead_read_together, ids.size() - at));
+    auto tasks = find_all(store, part, {.notes = false}, books_.traits.batch);
+    if (!tasks) return std::unexpected(std::move(tasks.error()));
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      auto& found = (*tasks)[i];
+      const std::size_t place = places[at + i];
+      const LeaseNote& note = *job.notes[place];
+      DeadFound& dead = job.dead[place].emplace();
+      dead.task =
+          found ? std::move(*found) : Task{.id = note.id, .queue = note.queue, .type = note.type};
+      dead.left_out = !found || dead.task.payload.size() > limits::mib ||
+                      bytes + dead.task.payload.size() > most_dead_bytes;
+      if (dead.left_out) dead.task.payload = std::string();
+      bytes += dead.task.payload.size();
+    }
   }
   return {};
 }

@@ -11,6 +11,7 @@ std::size_t bytes_of(const NewTask& task) {
   for (const std::string& tag : task.tags) bytes += sizeof(tag) + tag.size();
   if (task.unique) bytes += task.unique->key.size();
   if (task.callback) bytes += task.callback->url.size();
+  if (task.after) bytes += task.after->tasks.size() * sizeof(TaskId);
   return bytes;
 }
 

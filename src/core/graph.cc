@@ -86,6 +86,7 @@ Result<void> validate_all(std::span<const NewTask> tasks, TimePoint now) {
                   place + ".id");
     }
     bytes += tasks[i].payload.size() + tasks[i].metadata.size();
+    if (tasks[i].after) bytes += tasks[i].after->tasks.size() * sizeof(TaskId);
   }
   if (auto good = check::size({"tasks together", "tasks"}, bytes, limits::max_put_all_bytes);
       !good) {

@@ -74,14 +74,17 @@ class Writer {
   //     later end of a parent changes that.
   // A parent that had ended when the task was put tells it at once. One that ends while more than
   // 1,000 wait for it, or more than 10,000 in one call, tells the others from advance(). A task
-  // that is released by update(), or ends, waits no longer. A parent stays, whatever its
+  // that is to be cancelled may count for several if it waits for many. A parent that is revived
+  // before it has told all, and ends again, tells all that wait for it then how it ended last. A
+  // task that is released by update(), or ends, waits no longer. A parent stays, whatever its
   // retention, until it has told all. A parent that is removed before it has ended counts as
   // cancelled; where it cannot tell all at once, it is cancelled instead of removed. A restored
   // task waits for those that its `waits_for` names, also if they are not there (yet).
   // Where traits() have no graphs: `invalid`.
   virtual Result<std::vector<Result<Put>>> put(std::span<const NewTask> tasks, TimePoint now) = 0;
 
-  // The same, for all of the tasks or none: up to 10,000 of at most 64 MiB. They may wait for each
+  // The same, for all of the tasks or none: up to 10,000 of at most 64 MiB, in which each
+  // task that one of them waits for counts 16 bytes. They may wait for each
   // other, in any order; a cycle is `invalid`. The first error of a task, with its place in front
   // of the field (`tasks[3].queue`), refuses all. An existing task is no error; a task that waits
   // for one that was not added, because another holds its unique key, waits for that holder.
@@ -158,7 +161,8 @@ class Writer {
   // ---- Upkeep ----------------------------------------------------------------------------------
 
   // Leases past their end and waiting tasks whose start_by has come, earliest first, then tasks to
-  // be cancelled because of a parent, at most `limit` (1 to 1,000). Changes
+  // be cancelled because of a parent, at most `limit` (1 to 1,000). A store may end early with the
+  // one that brings their payloads to 16 MiB or more, so that they fit into memory. Changes
   // nothing: the broker decides and settles. Where leases are not asked for, those that may not be
   // lost yet take no place: they hide no start_by, however many they are.
   virtual Result<std::vector<Overdue>> due(TimePoint now, const DueRequest& request) = 0;

@@ -144,7 +144,9 @@ void read(Input& in, TaskName& to, const Path& at) {
 }
 
 void read(Input& in, AfterWords& to, const Path& at) {
-  if (in.peek() == '[') return read(in, to.tasks, at);
+  const char c = in.peek();
+  if (c == '[') return read(in, to.tasks, at);
+  if (c != '{') return in.refuse_next(at, "a list of tasks, or an object");
   read<AfterWords>(in, to, at);
 }
 

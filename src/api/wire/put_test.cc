@@ -217,6 +217,8 @@ TEST(PutAfter, what_is_no_id_is_refused_with_its_place) {
   EXPECT_EQ(refusal.error.field, "after.tasks[1]");
   EXPECT_THAT(refusal.error.message, HasSubstr("in an atomic put the refs of its tasks"));
   EXPECT_EQ(refusal_of(R"({"after":7})").error.field, "after");
+  EXPECT_THAT(refusal_of(R"({"after":"some"})").error.message,
+              HasSubstr("allowed is a list of tasks, or an object"));
   EXPECT_EQ(refusal_of(R"({"after":{"when":"ended"}})").error.field, "after.tasks");
   EXPECT_THAT(refusal_of(R"({"after":{"tasks":[],"when":"started"}})").error.message,
               HasSubstr("completed"));
