@@ -47,6 +47,8 @@ struct GroupsRequest {
 struct GroupPage {
   std::vector<Group> groups = {};
   std::string next = {};  // ask for `after = next`; empty: this was the last
+
+  friend bool operator==(const GroupPage&, const GroupPage&) = default;
 };
 
 // A change of what one group does differently.
