@@ -135,6 +135,8 @@ class ModelStore : public Store {
                                          TimePoint now);
   Record* first(const Line& line, const std::string* group, TimePoint now);
   Record* first_in_strict_order(const Line& line, const std::string& group, TimePoint now);
+  Record* stands_for(const Line& line, const std::string& group, TimePoint now);
+  std::optional<TimePoint> room_at(const Line& line, const std::string& group, TimePoint now);
   Record* next_of(const Line& line, const std::string& group, TimePoint now);
   Record* best(const Line& line, TimePoint now);
   static bool fits_rate(const Line& line, const Task& task, TimePoint now);

@@ -128,9 +128,29 @@ ModelStore::Record* ModelStore::first_in_strict_order(const Line& line, const st
     if (task.queue != line.queue.settings.name || task.group != group) continue;
     if (!is_waiting(task.state)) continue;
     if (is_passed_over(task, *line.queue.settings.groups, is_ready(task, now))) continue;
-    return takeable(task, now) ? &record : nullptr;
+    return &record;
   }
   return nullptr;
+}
+
+ModelStore::Record* ModelStore::stands_for(const Line& line, const std::string& group,
+                                           TimePoint now) {
+  const bool strict = line.queue.settings.groups->order == GroupOrder::serial && !group.empty();
+  if (!strict) return first(line, &group, now);
+  auto* record = first_in_strict_order(line, group, now);
+  return record != nullptr && takeable(record->task, now) ? record : nullptr;
+}
+
+// When the task that stands for the group has room in its rate; null if it has now.
+std::optional<TimePoint> ModelStore::room_at(const Line& line, const std::string& group,
+                                             TimePoint now) {
+  const auto rate = limits_of(line, group, now).process_rate;
+  const auto* record = stands_for(line, group, now);
+  const auto used = line.group_takes.find(group);
+  if (!rate || record == nullptr || used == line.group_takes.end()) return std::nullopt;
+  const auto needs = amount(line.queue.settings.groups->rate_of, record->task);
+  if (used->second.fits(*rate, now, needs)) return std::nullopt;
+  return later(now, used->second.retry_after(*rate, now, std::min(needs, rate->max)));
 }
 
 // The task that stands for the group; null if it has none, or no room.
@@ -142,8 +162,7 @@ ModelStore::Record* ModelStore::next_of(const Line& line, const std::string& gro
       count(line.queue.settings.name, group, is_running) >= *allowed.max_concurrent) {
     return nullptr;
   }
-  const bool strict = rules.order == GroupOrder::serial && !group.empty();
-  auto* record = strict ? first_in_strict_order(line, group, now) : first(line, &group, now);
+  auto* record = stands_for(line, group, now);
   if (record == nullptr || !allowed.process_rate) return record;
   const auto used = line.group_takes.find(group);
   const RateWindow window = used == line.group_takes.end() ? RateWindow{} : used->second;
@@ -218,7 +237,10 @@ Group ModelStore::as_it_is(const Line& line, const std::string& name, TimePoint 
               .override = override_of(line, name, now)};
   const auto& rules = line.queue.settings.groups;
   const bool strict = rules && rules->order == GroupOrder::serial && !name.empty();
-  const auto* stands = strict ? first_in_strict_order(line, name, now) : nullptr;
+  const auto* stands = strict ? stands_for(line, name, now) : nullptr;
+  const auto* must_start = strict ? first_in_strict_order(line, name, now) : nullptr;
+  if (must_start != nullptr) group.first = must_start->task.number;
+  if (rules) group.room_at = room_at(line, name, now);
   for (const auto& [number, record] : records_) {
     const auto& task = record.task;
     if (task.queue != queue || task.group != name) continue;

@@ -54,8 +54,8 @@ bool GroupLine::is_serial(std::uint32_t group) const {
 }
 
 
-bool GroupLine::is_late(const Slot& slot) const {
-  return slot.has_start_by && state_.start_by(slot) < seen_;
+bool GroupLine::is_late(const Slot& slot, TimePoint now) const {
+  return slot.has_start_by && state_.start_by(slot) < now;
 }
 
 // ---- Tasks come and go ------------------------------------------------------------------------
@@ -166,23 +166,47 @@ void GroupLine::touch_all() {
 
 // ---- The places of groups ---------------------------------------------------------------------
 
-// With ageing, another priority of the group may be first later on, and each stands higher with time.
-std::optional<GroupLine::Head> GroupLine::head_by_age(const GroupEntry& entry,
+// The first task from this place on that is not passed over: because its start_by has passed, or
+// because it is not due any more, where the clock was set back. A serial group waits for it.
+std::optional<std::uint32_t> GroupLine::first_from(const GroupEntry& entry, GroupPlace from,
+                                                   bool serial, TimePoint now) const {
+  const auto place = [&](std::uint32_t slot) { return place_of(slot, serial); };
+  for (;;) {
+    const auto first = entry.due.first_from(from, place);
+    if (!first) return first;
+    const Slot& slot = state_.slot(*first);
+    const bool passed = serial ? slot.state != TaskState::created && !is_due(slot, now) &&
+                                     !holds_up(slot, rules())
+                               : is_late(slot, now) || !is_due(slot, now);
+    if (!passed) return first;
+    from = place(*first);
+    ++from.number;
+  }
+}
+
+// The effective priority of a task, and when it rises by itself.
+std::size_t GroupLine::level_of(const Slot& slot, TimePoint now, TimePoint& wake) const {
+  const auto& ageing = queue_.settings().ageing;
+  if (!ageing) return slot.priority;
+  const std::size_t level = effective_priority(slot.priority, slot.start, *ageing, now);
+  if (level < priority_count - 1) {
+    const auto steps = static_cast<Duration::rep>(level - slot.priority + 1);
+    wake = std::min(wake, later(slot.start, *ageing * steps));
+  }
+  return level;
+}
+
+// With ageing another priority of the group may be first later on, so that each has a say.
+std::optional<GroupLine::Head> GroupLine::head_by_age(const GroupEntry& entry, TimePoint now,
                                                       TimePoint& wake) const {
-  const Duration ageing = *queue_.settings().ageing;
-  const auto place = [&](std::uint32_t slot) { return place_of(slot, false); };
   std::optional<Head> best;
   TimeKey best_key;
   for (std::uint8_t rank = 0; rank < priority_count; ++rank) {
-    const auto first = entry.due.first_from({.rank = rank}, place);
+    const auto first = first_from(entry, {.rank = rank}, false, now);
     if (!first) break;
     const Slot& slot = state_.slot(*first);
     rank = static_cast<std::uint8_t>(priority_count - 1 - slot.priority);
-    const std::size_t level = effective_priority(slot.priority, slot.start, ageing, seen_);
-    if (level < priority_count - 1) {
-      const auto steps = static_cast<Duration::rep>(level - slot.priority + 1);
-      wake = std::min(wake, later(slot.start, ageing * steps));
-    }
+    const std::size_t level = level_of(slot, now, wake);
     const TimeKey key{slot.start, slot.number};
     if (best && (level < best->level || (level == best->level && best_key < key))) continue;
     best = Head{*first, level};
@@ -192,25 +216,17 @@ std::optional<GroupLine::Head> GroupLine::head_by_age(const GroupEntry& entry,
 }
 
 std::optional<GroupLine::Head> GroupLine::head_of(const GroupEntry& entry, bool serial,
-                                                  TimePoint& wake) const {
-  const auto& ageing = queue_.settings().ageing;
-  if (ageing && !serial) return head_by_age(entry, wake);
-  const auto place = [&](std::uint32_t slot) { return place_of(slot, serial); };
-  const auto first = entry.due.first_from({}, place);
+                                                  TimePoint now, TimePoint& wake) const {
+  if (!serial && queue_.settings().ageing) return head_by_age(entry, now, wake);
+  const auto first = first_from(entry, {}, serial, now);
   if (!first) return std::nullopt;
   const Slot& slot = state_.slot(*first);
-  if (serial && state_.marks.where(*first) == Where::late) return std::nullopt;
-  if (serial && !is_due(slot, seen_)) {
+  if (serial && is_late(slot, now)) return std::nullopt;
+  if (serial && !is_due(slot, now)) {
     if (slot.state != TaskState::created) wake = std::min(wake, slot.start);
     return std::nullopt;
   }
-  if (!ageing) return Head{*first, slot.priority};
-  const std::size_t level = effective_priority(slot.priority, slot.start, *ageing, seen_);
-  if (level < priority_count - 1) {
-    const auto steps = static_cast<Duration::rep>(level - slot.priority + 1);
-    wake = std::min(wake, later(slot.start, *ageing * steps));
-  }
-  return Head{*first, level};
+  return Head{*first, level_of(slot, now, wake)};
 }
 
 void GroupLine::wake_at(GroupEntry& entry, std::uint32_t group, TimePoint moment) {
@@ -270,7 +286,7 @@ void GroupLine::place(std::uint32_t group) {
   if (entry.closed_until > seen_) {
     wake = std::min(wake, entry.closed_until);
   } else if (!limits.max_concurrent || entry.running < *limits.max_concurrent) {
-    head = head_of(entry, is_serial(group), wake);
+    head = head_of(entry, is_serial(group), seen_, wake);
   }
   stand(entry, group, head);
   wake_at(entry, group, wake);
@@ -344,10 +360,11 @@ bool GroupLine::has_room(GroupEntry& entry, std::uint32_t group) {
 bool GroupLine::may_go(GroupEntry& entry, std::uint32_t group) {
   const Slot& slot = state_.slot(entry.head);
   const std::uint32_t at = entry.head;
-  if (!is_due(slot, seen_) && !is_serial(group)) {  // the clock was set back
+  if (!is_due(slot, seen_) && (!is_serial(group) || !holds_up(slot, rules()))) {
+    // The clock was set back.
     erase_due(at);
     put_later(at);
-  } else if (is_late(slot)) {
+  } else if (is_late(slot, seen_)) {
     put_late(at);
   } else {
     const auto level = entry.level;
@@ -355,7 +372,7 @@ bool GroupLine::may_go(GroupEntry& entry, std::uint32_t group) {
     if (room && is_due(slot, seen_)) {
       if (!queue_.settings().ageing) return true;
       TimePoint wake = never;
-      const auto head = head_of(entry, is_serial(group), wake);
+      const auto head = head_of(entry, is_serial(group), seen_, wake);
       if (head && head->slot == at && head->level == level) return true;
     }
     touch(group);
@@ -434,23 +451,37 @@ std::optional<TimePoint> GroupLine::oldest_of(std::uint32_t group, TimePoint now
   mature(now);
   const GroupEntry& entry = entry_of(group);
   const bool serial = is_serial(group);
-  const auto place = [&](std::uint32_t slot) { return place_of(slot, serial); };
+  TimePoint wake = never;
+  if (serial) {
+    const auto head = head_of(entry, true, now, wake);
+    return head ? std::optional(std::min(state_.slot(head->slot).start, now)) : std::nullopt;
+  }
   std::optional<TimePoint> oldest;
-  for (GroupPlace from; from.rank < priority_count;) {
-    const auto first = entry.due.first_from(from, place);
+  for (std::uint8_t rank = 0; rank < priority_count; ++rank) {
+    const auto first = first_from(entry, {.rank = rank}, false, now);
     if (!first) break;
     const Slot& slot = state_.slot(*first);
-    const bool late = slot.has_start_by && state_.start_by(slot) < now;
-    if (!late && is_due(slot, now)) oldest = std::min({oldest.value_or(never), slot.start, now});
-    if (serial) break;
-    from = place(*first);
-    if (late) {
-      ++from.number;
-    } else {
-      from = {.rank = static_cast<std::uint8_t>(from.rank + 1)};
-    }
+    oldest = std::min({oldest.value_or(never), slot.start, now});
+    rank = static_cast<std::uint8_t>(priority_count - 1 - slot.priority);
   }
   return oldest;
+}
+
+std::optional<TaskNumber> GroupLine::first_of(std::uint32_t group, TimePoint now) const {
+  if (!is_serial(group)) return std::nullopt;
+  const auto first = first_from(state_.groups.at(group), {}, true, now);
+  return first ? std::optional(TaskNumber{state_.slot(*first).number}) : std::nullopt;
+}
+
+std::optional<TimePoint> GroupLine::room_at(std::uint32_t group, TimePoint now) const {
+  const GroupEntry& entry = state_.groups.at(group);
+  const auto rate = limits_of_group(entry, now).process_rate;
+  TimePoint wake = never;
+  const auto head = head_of(entry, is_serial(group), now, wake);
+  if (!rate || !entry.takes || !head) return std::nullopt;
+  const std::uint32_t cost = cost_of(state_, state_.slot(head->slot), rules().rate_of);
+  if (entry.takes->fits(*rate, now, cost)) return std::nullopt;
+  return later(now, entry.takes->retry_after(*rate, now, std::min(cost, rate->max)));
 }
 
 void GroupLine::set_override(std::uint32_t group, std::optional<GroupOverride> to) {

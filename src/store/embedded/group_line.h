@@ -45,8 +45,12 @@ class GroupLine {
   void set_override(std::uint32_t group, std::optional<GroupOverride> to);
   // What holds for a group with a name at that moment.
   GroupLimits limits_of_group(const GroupEntry& entry, TimePoint now) const;
-  // The ready moment of the first task that is due, also where the group has no room.
+  // The ready moment of the task that is due for longest, also where the group has no room.
   std::optional<TimePoint> oldest_of(std::uint32_t group, TimePoint now);
+  // Of a serial group: the waiting task that must start before the others.
+  std::optional<TaskNumber> first_of(std::uint32_t group, TimePoint now) const;
+  // When the task that stands for the group has room in its rate; nullopt: it has now.
+  std::optional<TimePoint> room_at(std::uint32_t group, TimePoint now) const;
 
   // The slot of the task that is next, if any has room. After it was taken: served().
   std::optional<std::uint32_t> next(TimePoint now);
@@ -78,7 +82,7 @@ class GroupLine {
   GroupLimits limits_now(const GroupEntry& entry, std::uint32_t group, TimePoint now) const;
   GroupEntry& entry_of(std::uint32_t group);
   bool is_serial(std::uint32_t group) const;
-  bool is_late(const Slot& slot) const;
+  bool is_late(const Slot& slot, TimePoint now) const;
 
   GroupPlace place_of(std::uint32_t slot, bool serial) const;
   void insert_due(std::uint32_t slot);
@@ -90,8 +94,12 @@ class GroupLine {
   void mature(TimePoint now);
 
   // What stands for the group now, and when that may change by itself.
-  std::optional<Head> head_of(const GroupEntry& entry, bool serial, TimePoint& wake) const;
-  std::optional<Head> head_by_age(const GroupEntry& entry, TimePoint& wake) const;
+  std::optional<Head> head_of(const GroupEntry& entry, bool serial, TimePoint now,
+                              TimePoint& wake) const;
+  std::optional<Head> head_by_age(const GroupEntry& entry, TimePoint now, TimePoint& wake) const;
+  std::size_t level_of(const Slot& slot, TimePoint now, TimePoint& wake) const;
+  std::optional<std::uint32_t> first_from(const GroupEntry& entry, GroupPlace from, bool serial,
+                                          TimePoint now) const;
   void place(std::uint32_t group);
   void note_turn(GroupEntry& entry, std::uint32_t group);
   void stand(GroupEntry& entry, std::uint32_t group, const std::optional<Head>& head);

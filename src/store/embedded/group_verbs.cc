@@ -23,13 +23,17 @@ std::optional<GroupOverride> in_force(const GroupEntry& entry, TimePoint now) {
 millrace::Group view_of(State& state, std::uint32_t handle, TimePoint now) {
   const GroupEntry& entry = state.groups.at(handle);
   const QueueEntry& queue = state.queue_at(entry.queue);
-  return {.queue = queue.settings().name,
-          .name = entry.name,
-          .waiting = entry.waiting,
-          .ready = entry.ready,
-          .running = entry.running,
-          .oldest = queue.line ? queue.line->oldest_of(handle, now) : std::nullopt,
-          .override = in_force(entry, now)};
+  millrace::Group group{.queue = queue.settings().name,
+                        .name = entry.name,
+                        .waiting = entry.waiting,
+                        .ready = entry.ready,
+                        .running = entry.running,
+                        .override = in_force(entry, now)};
+  if (!queue.line) return group;
+  group.oldest = queue.line->oldest_of(handle, now);
+  group.room_at = queue.line->room_at(handle, now);
+  group.first = queue.line->first_of(handle, now);
+  return group;
 }
 
 Result<void> check_count(const State& state, const QueueEntry& queue, TimePoint now) {
