@@ -1,5 +1,6 @@
 // Tasks of many groups, with limits and turns, beside the same tasks without rules; and one group
-// that fills the queue in front of a thousand others. On one core, over the state machine in memory.
+// that fills the queue in front of a thousand others. On one core, over the state machine in
+// memory.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -49,8 +50,8 @@ void compare(std::string_view order, const GroupRules& rules, std::size_t groups
   Lives ours(waiting, groups, rules);
   Lives plain(waiting, 0, std::nullopt);
   const double more = (ours.index_bytes() - plain.index_bytes()) / static_cast<double>(waiting);
-  const auto ratio =
-      bench::by_turns(rounds, [&] { return ours.run(batches); }, [&] { return plain.run(batches); });
+  const auto ratio = bench::by_turns(
+      rounds, [&] { return ours.run(batches); }, [&] { return plain.run(batches); });
   bench::Line("groups/embedded")
       .add("store", "memory")
       .add("order", order)

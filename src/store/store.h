@@ -51,10 +51,11 @@ class Writer {
   // Adds tasks. Checked in this order: id, values, same id (the existing task, whatever the
   // payload, marked `existing`, with its queue), unique key (the holder, marked `existing`), queue
   // active, not draining and not being removed (`conflict`), the queue's max_task_size
-  // (`too_large`), max_depth, that of its group, put_rate (`limited` with retry_after). Existing tasks cost no depth
-  // and no rate. A task is `created` if held, `delayed` if it starts after now, else `queued` with
-  // the ready moment max(now, start). It gets the keep_completed and keep_dead of its type in the
-  // queue, where it has no rule of its own for that end, and is kept by these once it has ended so.
+  // (`too_large`), max_depth, that of its group, put_rate (`limited` with retry_after). Existing
+  // tasks cost no depth and no rate. A task is `created` if held, `delayed` if it starts after now,
+  // else `queued` with the ready moment max(now, start). It gets the keep_completed and keep_dead
+  // of its type in the queue, where it has no rule of its own for that end, and is kept by these
+  // once it has ended so.
   //
   // With the unique key's on_conflict replace or postpone, the holder gets all that the put gives
   // and keeps its id, number and created_at (`replaced`): if it waits and has never run, in an
@@ -126,8 +127,8 @@ class Writer {
   // a new token. A take ends early with the task that brings its payloads, checkpoints and
   // answers to 16 MiB or more, so that what it gives fits into memory.
   //
-  // Cost: where `rate_of` says so, a process_rate counts what a task costs instead of one. A task is
-  // given out if as much as it costs has room, or if nothing else counts and it costs more than
+  // Cost: where `rate_of` says so, a process_rate counts what a task costs instead of one. A task
+  // is given out if as much as it costs has room, or if nothing else counts and it costs more than
   // `max`. A settlement with `cost` corrects what counts for its run: more counts from now on, less
   // as of the take. A task that goes on keeps the cost that it was put with.
   //

@@ -53,7 +53,6 @@ bool GroupLine::is_serial(std::uint32_t group) const {
   return group != no_group && rules().order == GroupOrder::serial;
 }
 
-
 bool GroupLine::is_late(const Slot& slot, TimePoint now) const {
   return slot.has_start_by && state_.start_by(slot) < now;
 }
@@ -175,9 +174,9 @@ std::optional<std::uint32_t> GroupLine::first_from(const GroupEntry& entry, Grou
     const auto first = entry.due.first_from(from, place);
     if (!first) return first;
     const Slot& slot = state_.slot(*first);
-    const bool passed = serial ? slot.state != TaskState::created && !is_due(slot, now) &&
-                                     !holds_up(slot, rules())
-                               : is_late(slot, now) || !is_due(slot, now);
+    const bool passed =
+        serial ? slot.state != TaskState::created && !is_due(slot, now) && !holds_up(slot, rules())
+               : is_late(slot, now) || !is_due(slot, now);
     if (!passed) return first;
     from = place(*first);
     ++from.number;
@@ -332,7 +331,9 @@ void GroupLine::catch_up(TimePoint now) {
 
 bool GroupLine::may_have_next(TimePoint now) const {
   const bool stands = std::ranges::any_of(standing_, [](const auto& set) { return !set.empty(); });
-  const auto is_past = [&](const ByTime& set) { return !set.empty() && set.front().first.at <= now; };
+  const auto is_past = [&](const ByTime& set) {
+    return !set.empty() && set.front().first.at <= now;
+  };
   return stands || !changed_.empty() || is_past(later_) || is_past(wakes_);
 }
 

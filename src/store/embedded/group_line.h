@@ -1,8 +1,8 @@
 // Which task of which group is next, where a queue has rules for groups.
 //
 // Of each group that has room, one task stands in the line: the first one in the group's own order.
-// So a take looks at the first that stand there, however many tasks of full groups wait behind them.
-// What changes a group only marks it; its place is made anew before the line is asked next.
+// So a take looks at the first that stand there, however many tasks of full groups wait behind
+// them. What changes a group only marks it; its place is made anew before the line is asked next.
 #pragma once
 
 #include <millrace/queue.h>
@@ -114,7 +114,7 @@ class GroupLine {
   QueueEntry& queue_;
   TimePoint seen_ = TimePoint::min();    // the moment that the places are for
   TimePoint latest_ = TimePoint::min();  // the latest one, unless the clock was set back since
-  GroupEntry ungrouped_;               // the tasks without a group
+  GroupEntry ungrouped_;                 // the tasks without a group
   std::vector<std::uint32_t> changed_;
   std::array<OrderedSet<Standing>, priority_count> standing_;  // to groups, by effective priority
   ByTime later_;                                               // slots that are not due, by start

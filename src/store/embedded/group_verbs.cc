@@ -77,9 +77,8 @@ Result<millrace::Group> put_group(State& state, const PutGroup& change, TimePoin
   const auto found = state.groups.find(queue->index, change.name);
   const auto stored = found == no_group ? std::nullopt : in_force(state.groups.at(found), now);
   if (stored != change.seen) {
-    return fail(ErrorCode::conflict,
-                fmt::format("group {} of queue \"{}\" has changed since", in_quotes(change.name),
-                            queue->settings().name));
+    return fail(ErrorCode::conflict, fmt::format("group {} of queue \"{}\" has changed since",
+                                                 in_quotes(change.name), queue->settings().name));
   }
   if (found == no_group && !to) {
     return millrace::Group{.queue = queue->settings().name, .name = change.name};
@@ -100,9 +99,9 @@ Result<GroupPage> groups(State& state, const GroupsRequest& request, TimePoint n
   GroupPage page;
   if (request.name) {
     const auto handle = state.groups.find(queue->index, *request.name);
-    page.groups.push_back(handle == no_group ? millrace::Group{.queue = queue->settings().name,
-                                                               .name = *request.name}
-                                             : view_of(state, handle, now));
+    page.groups.push_back(
+        handle == no_group ? millrace::Group{.queue = queue->settings().name, .name = *request.name}
+                           : view_of(state, handle, now));
     return page;
   }
   const auto from = place_after(request.after);

@@ -1,5 +1,5 @@
-// The groups of queues: the tasks of a queue with the same `group`. Every group that a task names is
-// counted, whether its queue has rules for groups or not (group_line.h has what rules need).
+// The groups of queues: the tasks of a queue with the same `group`. Every group that a task names
+// is counted, whether its queue has rules for groups or not (group_line.h has what rules need).
 #pragma once
 
 #include <millrace/ids.h>
@@ -39,7 +39,6 @@ struct GroupPlace {
 // places are looked up in their slots.
 class GroupTasks {
  public:
-
   bool empty() const { return few_.empty() && (!many_ || many_->empty()); }
   // Calls `place_of` on slots that are in the set.
   void insert(const GroupPlace& place, std::uint32_t slot, const auto& place_of);
@@ -92,8 +91,8 @@ struct GroupEntry {
   GroupTasks due;        // that may stand for it
   bool changed = false;
   bool stands = false;
-  std::uint8_t level = 0;   // effective priority with which it stands
-  std::uint32_t head = 0;   // slot of the task that stands for it
+  std::uint8_t level = 0;  // effective priority with which it stands
+  std::uint32_t head = 0;  // slot of the task that stands for it
   Standing standing;
   TimePoint closed_until = TimePoint::min();  // paused, or its rate is used up
   TimePoint wake = never;                     // when to look at it again

@@ -52,7 +52,8 @@ TEST_F(TasksOfAGroup, are_in_the_order_of_their_places_however_many_there_are) {
                       .at = TimePoint(Duration(random() % 50)),
                       .number = next});
     } else {
-      erase(std::next(places.begin(), static_cast<std::ptrdiff_t>(random() % places.size()))->first);
+      erase(
+          std::next(places.begin(), static_cast<std::ptrdiff_t>(random() % places.size()))->first);
     }
     expect_same({});
     expect_same({.rank = static_cast<std::uint8_t>(random() % 4)});

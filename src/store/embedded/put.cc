@@ -50,10 +50,9 @@ Result<void> check_room_in_group(const State& state, const QueueEntry& queue,
   const GroupEntry& group = handle == no_group ? none : state.groups.at(handle);
   const auto most = queue.line->limits_of_group(group, now).max_depth;
   if (!most || group.waiting + more < *most) return {};
-  return limited(
-      fmt::format("group {} of queue \"{}\" is full: {} tasks wait, {} are allowed",
-                  in_quotes(name), queue.settings().name, group.waiting + more, *most),
-      ask_again);
+  return limited(fmt::format("group {} of queue \"{}\" is full: {} tasks wait, {} are allowed",
+                             in_quotes(name), queue.settings().name, group.waiting + more, *most),
+                 ask_again);
 }
 
 }  // namespace
@@ -238,7 +237,8 @@ Result<Put> put(State& state, QueueFinder& queues, const NewTask& task, TimePoin
     return std::unexpected(std::move(size.error()));
   }
   if (replaces) return replace(state, task, *holder, now);
-  if (auto room = check_room(state, *queue, task.group, now); !room) return std::unexpected(std::move(room.error()));
+  if (auto room = check_room(state, *queue, task.group, now); !room)
+    return std::unexpected(std::move(room.error()));
   if (auto good = check_parents(state, task); !good)
     return std::unexpected(std::move(good.error()));
   if (queue->settings().put_rate) {

@@ -119,8 +119,8 @@ class Recount {
     const std::uint32_t group = state_.marks.group(at);
     const std::string name = group == no_group ? std::string() : state_.groups.at(group).name;
     if (state_.given(slot).group != name) {
-      differences_.push_back(fmt::format("task number {} is in the group \"{}\", not in its own",
-                                         slot.number, name));
+      differences_.push_back(
+          fmt::format("task number {} is in the group \"{}\", not in its own", slot.number, name));
     }
     GroupTally& tally = groups_[{slot.queue, group}];
     ++tally.tasks;

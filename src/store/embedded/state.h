@@ -270,7 +270,7 @@ class State {
   Groups groups;
   GroupMarks marks;
   std::vector<std::uint16_t> lines_to_place;  // of queues with groups that have changed
-  bool replaying = false;  // records say what was decided
+  bool replaying = false;                     // records say what was decided
   Blobs blobs;
   BlobCache cache;
   Names workers;

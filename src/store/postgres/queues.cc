@@ -252,10 +252,11 @@ PostgresStore::Answer<void> PostgresStore::lock_queues(Connection& connection) {
 namespace {
 
 std::unexpected<Error> no_groups(std::string_view field = "groups") {
-  return fail(ErrorCode::invalid,
-              "the postgres store has no rules for groups and no rates of cost yet; leave them out, "
-              "or use a journal",
-              std::string(field));
+  return fail(
+      ErrorCode::invalid,
+      "the postgres store has no rules for groups and no rates of cost yet; leave them out, "
+      "or use a journal",
+      std::string(field));
 }
 
 }  // namespace
