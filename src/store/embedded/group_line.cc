@@ -11,9 +11,6 @@ namespace {
 
 using Where = GroupMarks::Where;
 
-// A clock that was set back by as much may bring moments again that groups have waited for.
-constexpr Duration large_step = std::chrono::minutes(1);
-
 bool is_due(const Slot& slot, TimePoint now) {
   return slot.state == TaskState::queued || (slot.state != TaskState::created && slot.start <= now);
 }
@@ -166,9 +163,10 @@ void GroupLine::touch_all() {
 // ---- The places of groups ---------------------------------------------------------------------
 
 // The first task from this place on that is not passed over: because its start_by has passed, or
-// because it is not due any more, where the clock was set back. A serial group waits for it.
+// because it is not due, where the clock was set back or the line is for an earlier moment.
 std::optional<std::uint32_t> GroupLine::first_from(const GroupEntry& entry, GroupPlace from,
-                                                   bool serial, TimePoint now) const {
+                                                   bool serial, TimePoint now,
+                                                   TimePoint& wake) const {
   const auto place = [&](std::uint32_t slot) { return place_of(slot, serial); };
   for (;;) {
     const auto first = entry.due.first_from(from, place);
@@ -178,6 +176,7 @@ std::optional<std::uint32_t> GroupLine::first_from(const GroupEntry& entry, Grou
         serial ? slot.state != TaskState::created && !is_due(slot, now) && !holds_up(slot, rules())
                : is_late(slot, now) || !is_due(slot, now);
     if (!passed) return first;
+    if (!is_due(slot, now)) wake = std::min(wake, slot.start);
     from = place(*first);
     ++from.number;
   }
@@ -201,7 +200,7 @@ std::optional<GroupLine::Head> GroupLine::head_by_age(const GroupEntry& entry, T
   std::optional<Head> best;
   TimeKey best_key;
   for (std::uint8_t rank = 0; rank < priority_count; ++rank) {
-    const auto first = first_from(entry, {.rank = rank}, false, now);
+    const auto first = first_from(entry, {.rank = rank}, false, now, wake);
     if (!first) break;
     const Slot& slot = state_.slot(*first);
     rank = static_cast<std::uint8_t>(priority_count - 1 - slot.priority);
@@ -217,7 +216,7 @@ std::optional<GroupLine::Head> GroupLine::head_by_age(const GroupEntry& entry, T
 std::optional<GroupLine::Head> GroupLine::head_of(const GroupEntry& entry, bool serial,
                                                   TimePoint now, TimePoint& wake) const {
   if (!serial && queue_.settings().ageing) return head_by_age(entry, now, wake);
-  const auto first = first_from(entry, {}, serial, now);
+  const auto first = first_from(entry, {}, serial, now, wake);
   if (!first) return std::nullopt;
   const Slot& slot = state_.slot(*first);
   if (serial && is_late(slot, now)) return std::nullopt;
@@ -308,11 +307,7 @@ void GroupLine::mature(TimePoint now) {
 }
 
 void GroupLine::catch_up(TimePoint now) {
-  if (later(now, large_step) <= latest_) {
-    touch_all();
-    latest_ = now;
-  }
-  latest_ = std::max(latest_, now);
+  if (now < seen_) touch_all();  // moments that groups have waited for may come again
   seen_ = now;
   mature(now);
   for (auto last = late_.end(); !late_.empty(); last = late_.end()) {
@@ -459,7 +454,7 @@ std::optional<TimePoint> GroupLine::oldest_of(std::uint32_t group, TimePoint now
   }
   std::optional<TimePoint> oldest;
   for (std::uint8_t rank = 0; rank < priority_count; ++rank) {
-    const auto first = first_from(entry, {.rank = rank}, false, now);
+    const auto first = first_from(entry, {.rank = rank}, false, now, wake);
     if (!first) break;
     const Slot& slot = state_.slot(*first);
     oldest = std::min({oldest.value_or(never), slot.start, now});
@@ -470,7 +465,8 @@ std::optional<TimePoint> GroupLine::oldest_of(std::uint32_t group, TimePoint now
 
 std::optional<TaskNumber> GroupLine::first_of(std::uint32_t group, TimePoint now) const {
   if (!is_serial(group)) return std::nullopt;
-  const auto first = first_from(state_.groups.at(group), {}, true, now);
+  TimePoint wake = never;
+  const auto first = first_from(state_.groups.at(group), {}, true, now, wake);
   return first ? std::optional(TaskNumber{state_.slot(*first).number}) : std::nullopt;
 }
 

@@ -112,9 +112,8 @@ class GroupLine {
 
   State& state_;
   QueueEntry& queue_;
-  TimePoint seen_ = TimePoint::min();    // the moment that the places are for
-  TimePoint latest_ = TimePoint::min();  // the latest one, unless the clock was set back since
-  GroupEntry ungrouped_;                 // the tasks without a group
+  TimePoint seen_ = TimePoint::min();  // the moment that the places are for
+  GroupEntry ungrouped_;               // the tasks without a group
   std::vector<std::uint32_t> changed_;
   std::array<OrderedSet<Standing>, priority_count> standing_;  // to groups, by effective priority
   ByTime later_;                                               // slots that are not due, by start
