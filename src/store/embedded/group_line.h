@@ -99,7 +99,7 @@ class GroupLine {
   std::optional<Head> head_by_age(const GroupEntry& entry, TimePoint now, TimePoint& wake) const;
   std::size_t level_of(const Slot& slot, TimePoint now, TimePoint& wake) const;
   std::optional<std::uint32_t> first_from(const GroupEntry& entry, GroupPlace from, bool serial,
-                                          TimePoint now) const;
+                                          TimePoint now, TimePoint& wake) const;
   void place(std::uint32_t group);
   void note_turn(GroupEntry& entry, std::uint32_t group);
   void stand(GroupEntry& entry, std::uint32_t group, const std::optional<Head>& head);
