@@ -258,8 +258,9 @@ bool GroupLine::forget_if_idle(GroupEntry& entry, std::uint32_t group) {
   stand(entry, group, std::nullopt);
   if (entry.takes) {
     const auto rate = limits_now(entry, group, seen_).process_rate;
-    const Duration left = rate ? entry.takes->retry_after(*rate, seen_, rate->max) : Duration(0);
-    if (seen_ == TimePoint::min() || left > Duration(0)) {
+    const Duration left =
+        rate && current_ ? entry.takes->retry_after(*rate, seen_, rate->max) : Duration(0);
+    if (!current_ || left > Duration(0)) {
       wake_at(entry, group, later(seen_, left));
       return true;
     }
@@ -321,7 +322,9 @@ void GroupLine::catch_up(TimePoint now) {
     wake_at(entry_of(group), group, never);
     touch(group);
   }
+  current_ = true;
   place_changed();
+  current_ = false;
 }
 
 bool GroupLine::may_have_next(TimePoint now) const {
