@@ -113,6 +113,7 @@ class GroupLine {
   State& state_;
   QueueEntry& queue_;
   TimePoint seen_ = TimePoint::min();  // the moment that the places are for
+  bool current_ = false;               // that moment is the one of the call
   GroupEntry ungrouped_;               // the tasks without a group
   std::vector<std::uint32_t> changed_;
   std::array<OrderedSet<Standing>, priority_count> standing_;  // to groups, by effective priority
