@@ -301,12 +301,13 @@ for (const theme of themes) {
     await server.must('PATCH', path_of('acme'), { max_concurrent: 2, max_depth: 100_000, weight: 3, process_rate: { max: 100, per_ms: 60_000 }, pause_for_ms: 600_000, for_ms: 7_200_000 });
     await use_theme(page, theme);
     if (theme === 'dark') await use_language(page, 'ru');
-    for (const width of [1920, 820, 360]) {
+    for (const width of [1920, 1280, 820, 360]) {
       await page.setViewportSize({ width, height: 800 });
       await show(server, page);
       await expect(row(page, 'acme')).toBeVisible();
       await expect_accessible(page);
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+      expect(await card(page).locator('.content').evaluate((content) => content.scrollWidth - content.clientWidth)).toBe(0);
       for (const i of [0, 1]) {
         await row(page, 'globex').getByRole('button').nth(i).click();
         await expect_accessible(page);
