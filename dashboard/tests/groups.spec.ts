@@ -317,3 +317,13 @@ for (const theme of themes) {
     }
   });
 }
+
+test('a change is in the action log, and leads to the group', async ({ server, page }) => {
+  await fill(server);
+  await server.must('PATCH', path_of('a/b'), { weight: 3 });
+  await page.goto(`${server.url}/actions`);
+  const action = page.locator('tr', { hasText: 'Changed a group' });
+  await action.getByRole('link', { name: 'emails/a/b' }).click();
+  await expect(page).toHaveURL(`${server.url}/queues/emails?group=a%2Fb`);
+  await expect(row(page, 'a/b')).toBeInViewport();
+});
