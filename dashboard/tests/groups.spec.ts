@@ -183,11 +183,15 @@ test('what the server refuses is told, and nothing is lost', async ({ server, pa
   await expect(box(page, 'Weight')).toBeFocused();
   await box(page, 'Weight').fill('5');
   await expect(alert_of(page, 'weight')).toHaveCount(0);
-  // The rules have gone meanwhile: that is of no field.
+  // What is of no field stands above the buttons.
   await page.unroute('**/groups/acme');
+  const told = 'group "acme" of queue emails was changed by others all the while; try again';
+  await page.route('**/groups/acme', (route) => route.fulfill({ status: 409, json: { code: 'conflict', detail: told } }));
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByRole('dialog').getByRole('alert')).toHaveText(told);
+  await expect(box(page, 'Weight')).toHaveValue('5');
+  // Without rules there is nothing to change any more.
   await server.must('PATCH', '/v1/queues/emails', { groups: null });
-  await page.getByRole('button', { name: 'Save' }).click({ noWaitAfter: true });
-  await expect(page.getByRole('dialog').getByRole('alert').or(page.getByText('This queue has no rules for groups')).first()).toBeVisible();
   await expect(card(page)).toContainText('This queue has no rules for groups');
   await expect(page.getByRole('dialog')).toHaveCount(0);
   await expect(act(page, 'Change acme')).toHaveCount(0);
@@ -297,12 +301,13 @@ for (const theme of themes) {
     await server.must('PATCH', path_of('acme'), { max_concurrent: 2, max_depth: 100_000, weight: 3, process_rate: { max: 100, per_ms: 60_000 }, pause_for_ms: 600_000, for_ms: 7_200_000 });
     await use_theme(page, theme);
     if (theme === 'dark') await use_language(page, 'ru');
-    for (const width of [1920, 820, 360]) {
+    for (const width of [1920, 1280, 820, 360]) {
       await page.setViewportSize({ width, height: 800 });
       await show(server, page);
       await expect(row(page, 'acme')).toBeVisible();
       await expect_accessible(page);
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+      expect(await card(page).locator('.content').evaluate((content) => content.scrollWidth - content.clientWidth)).toBe(0);
       for (const i of [0, 1]) {
         await row(page, 'globex').getByRole('button').nth(i).click();
         await expect_accessible(page);
@@ -312,3 +317,13 @@ for (const theme of themes) {
     }
   });
 }
+
+test('a change is in the action log, and leads to the group', async ({ server, page }) => {
+  await fill(server);
+  await server.must('PATCH', path_of('a/b'), { weight: 3 });
+  await page.goto(`${server.url}/actions`);
+  const action = page.locator('tr', { hasText: 'Changed a group' });
+  await action.getByRole('link', { name: 'emails/a/b' }).click();
+  await expect(page).toHaveURL(`${server.url}/queues/emails?group=a%2Fb`);
+  await expect(row(page, 'a/b')).toBeInViewport();
+});
