@@ -28,7 +28,7 @@ struct Group {
   // Ready moment of the task that is due for longest; in a serial group, of the one that stands for
   // it. Only where the queue has rules for groups.
   std::optional<TimePoint> oldest = std::nullopt;
-  // The task that stands for it has no room in its process_rate until then; nullopt: it has now.
+  // Its process_rate has no room for the task that stands for it until then, if that costs 1.
   std::optional<TimePoint> room_at = std::nullopt;
   // serial: the one of its waiting tasks that must start before the others.
   std::optional<TaskNumber> first = std::nullopt;

@@ -305,7 +305,14 @@ Result<Group> Watched::put_group(const PutGroup& group, TimePoint now) {
 }
 
 Result<GroupPage> Watched::groups(const GroupsRequest& request, TimePoint now) {
-  return ask("groups", [&](Store& store) { return store.groups(request, now); });
+  return ask("groups", [&](Store& store) {
+    auto page = store.groups(request, now);
+    if (!page) return page;
+    // Their order means nothing, so that of two stores may differ.
+    std::ranges::sort(page->groups, {}, &Group::name);
+    if (!page->next.empty()) page->next = "more";
+    return page;
+  });
 }
 
 Result<Schedule> Watched::put_schedule(const Schedule& schedule, PutSchedule mode, TimePoint now) {

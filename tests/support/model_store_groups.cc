@@ -141,16 +141,16 @@ ModelStore::Record* ModelStore::stands_for(const Line& line, const std::string& 
   return record != nullptr && takeable(record->task, now) ? record : nullptr;
 }
 
-// When the task that stands for the group has room in its rate; null if it has now.
+// When the rate of a group has room for a task of cost 1; null if it has now, or none waits for
+// that.
 std::optional<TimePoint> ModelStore::room_at(const Line& line, const std::string& group,
                                              TimePoint now) {
   const auto rate = limits_of(line, group, now).process_rate;
   const auto* record = stands_for(line, group, now);
   const auto used = line.group_takes.find(group);
   if (!rate || record == nullptr || used == line.group_takes.end()) return std::nullopt;
-  const auto needs = amount(line.queue.settings.groups->rate_of, record->task);
-  if (used->second.fits(*rate, now, needs)) return std::nullopt;
-  return later(now, used->second.retry_after(*rate, now, std::min(needs, rate->max)));
+  if (used->second.fits(*rate, now, 1)) return std::nullopt;
+  return later(now, used->second.retry_after(*rate, now, 1));
 }
 
 // The task that stands for the group; null if it has none, or no room.

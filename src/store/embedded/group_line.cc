@@ -50,8 +50,20 @@ bool GroupLine::is_serial(std::uint32_t group) const {
   return group != no_group && rules().order == GroupOrder::serial;
 }
 
-bool GroupLine::is_late(const Slot& slot, TimePoint now) const {
-  return slot.has_start_by && state_.start_by(slot) < now;
+// From the index, because the body that has the start_by may be in the log only.
+bool GroupLine::is_late(std::uint32_t at, TimePoint now) const {
+  if (!state_.slot(at).has_start_by || state_.expiries.empty()) return false;
+  if (state_.expiries.front().first.at >= now) return false;
+  if (late_at_ != now || late_revision_ != state_.changes.revision) {
+    late_slots_.clear();
+    for (const auto& [key, slot] : state_.expiries) {
+      if (key.at >= now) break;
+      late_slots_.insert(slot);
+    }
+    late_at_ = now;
+    late_revision_ = state_.changes.revision;
+  }
+  return late_slots_.contains(at);
 }
 
 // ---- Tasks come and go ------------------------------------------------------------------------
@@ -101,8 +113,7 @@ void GroupLine::put_later(std::uint32_t at) {
 // is settled.
 void GroupLine::put_late(std::uint32_t at) {
   if (!is_serial(state_.marks.group(at))) erase_due(at);
-  const Slot& slot = state_.slot(at);
-  late_.insert({state_.start_by(slot), slot.number}, at);
+  late_.insert(state_.slot(at).number, at);
   state_.marks.set_where(at, Where::late);
   touch(state_.marks.group(at));
 }
@@ -136,7 +147,7 @@ void GroupLine::leave(std::uint32_t at) {
       later_.erase({slot.start, slot.number});
       break;
     case Where::late:
-      late_.erase({state_.start_by(slot), slot.number});
+      late_.erase(slot.number);
       if (is_serial(state_.marks.group(at))) return erase_due(at);
       break;
   }
@@ -174,7 +185,7 @@ std::optional<std::uint32_t> GroupLine::first_from(const GroupEntry& entry, Grou
     const Slot& slot = state_.slot(*first);
     const bool passed =
         serial ? slot.state != TaskState::created && !is_due(slot, now) && !holds_up(slot, rules())
-               : is_late(slot, now) || !is_due(slot, now);
+               : is_late(*first, now) || !is_due(slot, now);
     if (!passed) return first;
     if (!is_due(slot, now)) wake = std::min(wake, slot.start);
     from = place(*first);
@@ -219,7 +230,7 @@ std::optional<GroupLine::Head> GroupLine::head_of(const GroupEntry& entry, bool 
   const auto first = first_from(entry, {}, serial, now, wake);
   if (!first) return std::nullopt;
   const Slot& slot = state_.slot(*first);
-  if (serial && is_late(slot, now)) return std::nullopt;
+  if (serial && is_late(*first, now)) return std::nullopt;
   if (serial && !is_due(slot, now)) {
     if (slot.state != TaskState::created) wake = std::min(wake, slot.start);
     return std::nullopt;
@@ -307,16 +318,21 @@ void GroupLine::mature(TimePoint now) {
   }
 }
 
-void GroupLine::catch_up(TimePoint now) {
-  if (now < seen_) touch_all();  // moments that groups have waited for may come again
-  seen_ = now;
-  mature(now);
-  for (auto last = late_.end(); !late_.empty(); last = late_.end()) {
-    const auto [key, at] = *--last;
-    if (key.at < now) break;
-    late_.erase(key);
+// The clock was set back: moments that groups have waited for come again, and what was late may not
+// be so any more.
+void GroupLine::go_back() {
+  while (!late_.empty()) {
+    const auto [number, at] = late_.front();
+    late_.erase(number);
     un_late(at);
   }
+  touch_all();
+}
+
+void GroupLine::catch_up(TimePoint now) {
+  if (now < seen_) go_back();
+  seen_ = now;
+  mature(now);
   while (!wakes_.empty() && wakes_.front().first.at <= now) {
     const std::uint32_t group = wakes_.front().second;
     wake_at(entry_of(group), group, never);
@@ -363,7 +379,7 @@ bool GroupLine::may_go(GroupEntry& entry, std::uint32_t group) {
     // The clock was set back.
     erase_due(at);
     put_later(at);
-  } else if (is_late(slot, seen_)) {
+  } else if (is_late(at, seen_)) {
     put_late(at);
   } else {
     const auto level = entry.level;
@@ -479,9 +495,8 @@ std::optional<TimePoint> GroupLine::room_at(std::uint32_t group, TimePoint now) 
   TimePoint wake = never;
   const auto head = head_of(entry, is_serial(group), now, wake);
   if (!rate || !entry.takes || !head) return std::nullopt;
-  const std::uint32_t cost = cost_of(state_, state_.slot(head->slot), rules().rate_of);
-  if (entry.takes->fits(*rate, now, cost)) return std::nullopt;
-  return later(now, entry.takes->retry_after(*rate, now, std::min(cost, rate->max)));
+  if (entry.takes->fits(*rate, now, 1)) return std::nullopt;
+  return later(now, entry.takes->retry_after(*rate, now, 1));
 }
 
 void GroupLine::set_override(std::uint32_t group, std::optional<GroupOverride> to) {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <unordered_set>
 #include <vector>
 
 #include "store/embedded/groups.h"
@@ -49,7 +50,7 @@ class GroupLine {
   std::optional<TimePoint> oldest_of(std::uint32_t group, TimePoint now);
   // Of a serial group: the waiting task that must start before the others.
   std::optional<TaskNumber> first_of(std::uint32_t group, TimePoint now) const;
-  // When the task that stands for the group has room in its rate; nullopt: it has now.
+  // When its rate has room for a task of cost 1; nullopt: it has now, or no task waits for that.
   std::optional<TimePoint> room_at(std::uint32_t group, TimePoint now) const;
 
   // The slot of the task that is next, if any has room. After it was taken: served().
@@ -82,7 +83,8 @@ class GroupLine {
   GroupLimits limits_now(const GroupEntry& entry, std::uint32_t group, TimePoint now) const;
   GroupEntry& entry_of(std::uint32_t group);
   bool is_serial(std::uint32_t group) const;
-  bool is_late(const Slot& slot, TimePoint now) const;
+  bool is_late(std::uint32_t slot, TimePoint now) const;
+  void go_back();
 
   GroupPlace place_of(std::uint32_t slot, bool serial) const;
   void insert_due(std::uint32_t slot);
@@ -114,12 +116,16 @@ class GroupLine {
   QueueEntry& queue_;
   TimePoint seen_ = TimePoint::min();  // the moment that the places are for
   bool current_ = false;               // that moment is the one of the call
-  GroupEntry ungrouped_;               // the tasks without a group
+  // What is_late() has read of the index, and for which moment and state.
+  mutable std::unordered_set<std::uint32_t> late_slots_;
+  mutable TimePoint late_at_ = TimePoint::min();
+  mutable std::uint64_t late_revision_ = 0;
+  GroupEntry ungrouped_;  // the tasks without a group
   std::vector<std::uint32_t> changed_;
   std::array<OrderedSet<Standing>, priority_count> standing_;  // to groups, by effective priority
   ByTime later_;                                               // slots that are not due, by start
-  ByTime late_;                                                // slots past their start_by, by it
-  ByTime wakes_;                                               // groups to be placed anew then
+  OrderedSet<std::uint64_t> late_;  // slots past their start_by, by number
+  ByTime wakes_;                    // groups to be placed anew then
 };
 
 }  // namespace millrace::embedded
