@@ -58,9 +58,9 @@ TEST_F(ImportTest, rules_for_groups_and_what_single_ones_do_differently_come_in_
       R"({"queue":{"name":"mail","id":"01890000-0000-7000-8000-000000000000",)"
       R"("groups":{"order":"fair","max_concurrent":2},"rate_of":"cost"}})"
       "\n";
-  const std::string group =
-      R"({"group":{"queue":"mail","group":"a \"b\"","override":{"weight":3,"paused_until":"never"}}})"
-      "\n";
+  const std::string group = R"({"group":{"queue":"mail","group":"a \"b\"",)"
+                            R"("override":{"weight":3,"paused_until":"never"}}})"
+                            "\n";
   const std::string ended = R"({"group":{"queue":"mail","group":"c","override":{"weight":3,)"
                             R"("until":"2026-01-02T03:04:05Z"}}})"
                             "\n";

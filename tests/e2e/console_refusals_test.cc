@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
 #include "tests/e2e/console.h"
 
 namespace millrace::test {
@@ -17,12 +21,13 @@ using ::testing::StartsWith;
 
 constexpr const char* an_id = "01890a5d-ac96-774b-bcce-b302099a8057";
 
-TEST_F(ConsoleTest, what_is_not_understood_is_2_and_says_what_is_allowed) {
-  struct Bad {
-    std::vector<std::string> words;
-    const char* told;
-  };
-  const std::vector<Bad> all = {
+struct Bad {
+  std::vector<std::string> words;
+  const char* told;
+};
+
+std::vector<Bad> about_tasks() {
+  return {
       {{"put"}, "QUEUE is required"},
       {{"put", "q", "{\"a\""}, "the JSON ends in the middle"},
       {{"put", "q", "{} x"}, "unexpected text after"},
@@ -56,6 +61,11 @@ TEST_F(ConsoleTest, what_is_not_understood_is_2_and_says_what_is_allowed) {
       {{"events", "--count", "0"}, "allowed are 1 to"},
       {{"events", "--id", "7"}, "UUID"},
       {{"events", "--event", "daed"}, "the nearest is dead"},
+  };
+}
+
+std::vector<Bad> about_queues_and_more() {
+  return {
       {{"queues", "shwo"}, "the nearest is show"},
       {{"queues", "create", "q", "--group-order", "fiar"}, "the nearest is fair"},
       {{"put", "q", "{}", "--cost", "-1"}, "allowed are 0 to"},
@@ -85,6 +95,11 @@ TEST_F(ConsoleTest, what_is_not_understood_is_2_and_says_what_is_allowed) {
       {{"stats", "a", "b"}, "b"},
       {{"workers", "a", "b"}, "b"},
   };
+}
+
+TEST_F(ConsoleTest, what_is_not_understood_is_2_and_says_what_is_allowed) {
+  std::vector<Bad> all = about_tasks();
+  std::ranges::move(about_queues_and_more(), std::back_inserter(all));
   for (const Bad& each : all) {
     const Ran ran = run(each.words);
     EXPECT_EQ(ran.exit, 2) << ::testing::PrintToString(each.words) << ran.err;

@@ -308,13 +308,18 @@ Result<Group> Watched::put_group(const PutGroup& group, TimePoint now) {
 Result<GroupPage> Watched::groups(const GroupsRequest& request, TimePoint now) {
   // Their order means nothing, and that of two stores may differ: all of them, by name.
   GroupsRequest all = request;
-  all.limit = limits::max_page;
+  if (request.limit != 0) all.limit = limits::max_page;
   all.after.clear();
-  return ask("groups", [&](Store& store) {
+  auto found = ask("groups", [&](Store& store) {
     auto page = store.groups(all, now);
     if (page) std::ranges::sort(page->groups, {}, &Group::name);
     return page;
   });
+  if (found && found->groups.size() > request.limit) {
+    found->groups.resize(request.limit);
+    found->next = "more";
+  }
+  return found;
 }
 
 Result<Schedule> Watched::put_schedule(const Schedule& schedule, PutSchedule mode, TimePoint now) {
