@@ -315,9 +315,11 @@ Result<GroupPage> Watched::groups(const GroupsRequest& request, TimePoint now) {
     if (page) std::ranges::sort(page->groups, {}, &Group::name);
     return page;
   });
-  if (found && found->groups.size() > request.limit) {
+  if (!found) return found;
+  std::erase_if(found->groups, [&](const Group& group) { return group.name <= request.after; });
+  if (found->groups.size() > request.limit) {
     found->groups.resize(request.limit);
-    found->next = "more";
+    found->next = found->groups.back().name;
   }
   return found;
 }
