@@ -112,8 +112,11 @@ std::vector<Case> general_cases(const Operation& operation) {
     cases.push_back(with(operation, 415, other));
   }
   // A patch is looked at when there is something to change.
-  const bool patch = operation.id == "changeQueue" || operation.id == "changeSchedule";
-  if (has("422") && !patch) {
+  const bool patch = operation.id == "changeQueue" || operation.id == "changeSchedule" ||
+                     operation.id == "changeGroup";
+  const bool of_group = operation.id == "listGroups" || operation.id == "getGroup" ||
+                        operation.id == "resetGroup";  // without a body
+  if (has("422") && !patch && !of_group) {
     Request invalid = plain;
     invalid.body = R"({"nonsense":1})";
     cases.push_back(with(operation, 422, invalid));

@@ -78,7 +78,7 @@ std::vector<Case> group_cases() {
   for (const char* body :
        {R"({"weight":0})", R"({"weight":1001})", R"({"max_concurrent":0})", R"({"max_depth":0})",
         R"({"wieght":1})", R"({"paused":true,"paused_until":"never"})", R"({"paused":"yes"})",
-        R"({"process_rate":{"max":0,"per_ms":1}})", R"({"until":"2029-12-31T00:00:00Z"})",
+        R"({"process_rate":{"max":0,"per_ms":1}})", R"({"until":"2019-12-31T00:00:00Z"})",
         R"({"until":"never","for_ms":1})", R"({"group":"other"})"}) {
     cases.push_back(prepared("changeGroup", 422, {"PATCH", acme, body}));
   }
