@@ -160,7 +160,7 @@ Exit Session::fail(const Error& as_sent) {
 
 Exit Session::fail(const Error& error, std::string_view queue) {
   // A field in which tasks are named says that one of those is missing, and not the queue.
-  if (error.code != ErrorCode::not_found || error.field.starts_with("after.")) return fail(error);
+  if (error.code != ErrorCode::not_found || error.field.contains("after.")) return fail(error);
   console_.fail(error);
   const auto all = ask<std::vector<QueueView>>(&HttpBroker::queues, std::optional<QueueRef>{});
   if (!all) return Exit::missing;
