@@ -114,8 +114,8 @@ class GroupLine {
 
   State& state_;
   QueueEntry& queue_;
-  TimePoint seen_ = TimePoint::min();  // the moment that the places are for
-  bool current_ = false;               // that moment is the one of the call
+  TimePoint seen_{};      // the moment that the places are for
+  bool current_ = false;  // that moment is the one of the call
   // What is_late() has read of the index, and for which moment and state.
   mutable std::unordered_set<std::uint32_t> late_slots_;
   mutable TimePoint late_at_ = TimePoint::min();
